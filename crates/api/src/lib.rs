@@ -1,0 +1,1 @@
+//! Types that several rooms of Horchestra share and users write.

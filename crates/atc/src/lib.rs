@@ -1,0 +1,1 @@
+//! Flights as reconcilers: the Air Traffic Controller of Horchestra.

@@ -1,0 +1,2 @@
+//! The `horchestra` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The API server that kubectl talks to, and its revisioned store.

@@ -1,0 +1,1 @@
+//! What the author of a flight uses: the contract, typed reads, main! and a test harness.

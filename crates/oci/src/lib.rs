@@ -1,0 +1,1 @@
+//! OCI image layouts, registries and safe unpacking.

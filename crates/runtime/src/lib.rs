@@ -1,0 +1,1 @@
+//! Drives Horchestra's reconcilers on tokio: watches, caches, workers, apply, metrics, replay.

@@ -1,0 +1,1 @@
+//! A Linux node: OCI images as supervised workloads.

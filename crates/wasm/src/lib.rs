@@ -1,0 +1,1 @@
+//! The engines that run flights, and their WASI shim.
