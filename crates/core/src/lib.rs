@@ -1,1 +1,36 @@
 //! The pure part of Horchestra: resources, desired state, plans, the queue. No IO, no clock.
+
+mod base64;
+mod cluster;
+mod condition;
+mod desired;
+mod error;
+mod kind;
+mod manifest;
+mod object;
+mod object_ref;
+pub mod owner;
+pub mod plan;
+pub mod queue;
+mod read;
+pub mod readiness;
+mod reconciler;
+mod resource;
+
+pub use async_trait::async_trait;
+pub use k8s_openapi;
+pub use kube_core;
+
+pub use self::cluster::{Cluster, Source};
+pub use self::condition::{Condition, READY, merge_conditions};
+pub use self::desired::{DesiredState, Extent};
+pub use self::error::{Error, Result};
+pub use self::kind::{GroupKind, GroupVersionKind, Kind};
+pub use self::manifest::Manifest;
+pub use self::object::Object;
+pub use self::object_ref::ObjectRef;
+pub use self::owner::{Ownership, ReleaseId};
+pub use self::plan::Plan;
+pub use self::read::{Answer, Read, ReadSet, Seen};
+pub use self::reconciler::{DynReconciler, FnReconciler, ReconcileFn, Reconciler, reconciler};
+pub use self::resource::{Resource, Scoped};
