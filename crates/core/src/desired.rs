@@ -22,6 +22,29 @@ pub struct DesiredState {
     problem: Option<Error>,
 }
 
+/// As data for people and journals: what is not there is left out.
+impl Serialize for DesiredState {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> std::result::Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut map = s.serialize_map(None)?;
+        match self.extent() {
+            Extent::Nothing => map.serialize_entry("nothing", &true)?,
+            Extent::Exactly => map.serialize_entry("stages", &self.stages)?,
+            Extent::Unsaid => {}
+        }
+        if let Some(status) = &self.status {
+            map.serialize_entry("status", status)?;
+        }
+        if !self.conditions.is_empty() {
+            map.serialize_entry("conditions", &self.conditions)?;
+        }
+        if !self.waiting.is_empty() {
+            map.serialize_entry("waiting", &self.waiting)?;
+        }
+        map.end()
+    }
+}
+
 /// What an answer says about resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {

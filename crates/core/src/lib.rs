@@ -1,21 +1,27 @@
 //! The pure part of Horchestra: resources, desired state, plans, the queue. No IO, no clock.
 
-mod base64;
 mod cluster;
 mod condition;
 mod desired;
 mod error;
+pub mod field_error;
+pub mod field_path;
+pub mod json;
 mod kind;
 mod manifest;
 mod object;
 mod object_ref;
 pub mod owner;
+pub mod patch;
 pub mod plan;
 pub mod queue;
 mod read;
 pub mod readiness;
 mod reconciler;
 mod resource;
+pub mod selector;
+#[cfg(test)]
+mod testing;
 
 pub use async_trait::async_trait;
 pub use k8s_openapi;

@@ -99,6 +99,15 @@ impl Manifest {
         }
     }
 
+    /// The same, but only for the object with this uid: applying it never creates another.
+    #[must_use]
+    pub fn with_uid(mut self, uid: &str) -> Self {
+        if let Some(meta) = self.value.get_mut("metadata").and_then(Value::as_object_mut) {
+            meta.insert("uid".into(), uid.into());
+        }
+        self
+    }
+
     /// The object as a tree.
     pub fn value(&self) -> &Value {
         &self.value

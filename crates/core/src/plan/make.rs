@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as STANDARD;
 use serde_json::{Value, json};
 
 use super::{Action, Plan, Verb, differences};
@@ -225,7 +227,7 @@ fn secret_data(manifest: &mut Value) {
     let data = map.entry("data").or_insert_with(|| json!({}));
     if let Some(data) = data.as_object_mut() {
         for (key, text) in texts {
-            let encoded = text.as_str().map(|t| crate::base64::encode(t.as_bytes()));
+            let encoded = text.as_str().map(|t| STANDARD.encode(t));
             data.insert(key, encoded.map_or(text, Value::String));
         }
     }

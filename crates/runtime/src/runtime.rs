@@ -1,0 +1,113 @@
+//! A handle to everything that runs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use horchestra_core::{Cluster, DynReconciler, GroupKind};
+
+use crate::controller::Controller;
+use crate::inner::Inner;
+use crate::journal::Journal;
+use crate::source::CacheSource;
+use crate::{ReconcilerOptions, Target, TargetFor};
+
+/// How a runtime runs.
+#[derive(Debug, Default)]
+pub struct RuntimeOptions {
+    /// Where every run is recorded, if anywhere.
+    pub journal: Option<Journal>,
+}
+
+/// How long runs may go on after a shutdown was asked for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Drives reconcilers over targets. Clones are handles to the same runtime.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # async fn f(target: Arc<dyn horchestra_runtime::Target>, r: Arc<dyn horchestra_core::DynReconciler>) {
+/// use horchestra_runtime::{ReconcilerOptions, Runtime, RuntimeOptions, TargetFor};
+///
+/// let runtime = Runtime::new(RuntimeOptions::default());
+/// runtime.add_target(TargetFor::Everything, target);
+/// runtime.register(r, ReconcilerOptions::default()).await;
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Runtime {
+    inner: Arc<Inner>,
+}
+
+impl Runtime {
+    /// A runtime without targets and reconcilers. Must be called within tokio.
+    pub fn new(options: RuntimeOptions) -> Self {
+        Self { inner: Inner::new(options.journal) }
+    }
+
+    /// Says where kinds live. A later target for the same kinds replaces the earlier one.
+    pub fn add_target(&self, kinds: TargetFor, target: Arc<dyn Target>) {
+        self.inner.router.add(kinds, target);
+    }
+
+    /// Starts a reconciler for every resource of its kind, or replaces the one that does so now:
+    /// then every resource is run again. The kind need not be served yet.
+    pub async fn register(&self, reconciler: Arc<dyn DynReconciler>, options: ReconcilerOptions) {
+        let kind = reconciler.kind().group_kind();
+        self.unregister(&kind).await;
+        let controller = Controller::start(&self.inner, reconciler, options);
+        self.inner.set_controller(kind, Some(controller));
+    }
+
+    /// Stops the reconciler of a kind and waits for its runs. What it created stays.
+    pub async fn unregister(&self, kind: &GroupKind) {
+        if let Some(old) = self.inner.set_controller(kind.clone(), None) {
+            old.stop(PATIENCE).await;
+        }
+    }
+
+    /// Whether a kind has a reconciler.
+    pub fn is_registered(&self, kind: &GroupKind) -> bool {
+        self.inner.controller(kind).is_some()
+    }
+
+    /// Stops starting runs, and waits for those that run, at most ten seconds.
+    pub async fn shutdown(&self) {
+        let all = self.inner.controllers();
+        futures::future::join_all(all.iter().map(|c| c.stop(PATIENCE))).await;
+        for controller in all {
+            self.inner.set_controller(controller.group_kind(), None);
+        }
+    }
+
+    /// A view of the world through the caches, for whoever is not a reconciler. What is read
+    /// through it is watched only while it is being read.
+    pub fn cluster(&self, namespace: &str) -> Cluster {
+        Cluster::new(Arc::new(CacheSource { inner: self.inner.clone(), reader: None }), namespace)
+    }
+
+    /// All targets as one.
+    pub fn target(&self) -> Arc<dyn Target> {
+        self.inner.router.clone()
+    }
+
+    /// All metrics as OpenMetrics text.
+    pub fn metrics(&self) -> String {
+        self.inner.metrics.text(self.inner.caches().len())
+    }
+
+    /// How many watches run.
+    pub fn watches(&self) -> usize {
+        self.inner.caches().len()
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("reconcilers", &self.inner.controllers())
+            .field("watches", &self.inner.caches().len())
+            .field("readers", &self.inner.interests().len())
+            .finish()
+    }
+}
