@@ -2,12 +2,14 @@
 
 mod batch;
 mod commit;
+mod disk;
 mod entry;
 mod error;
 mod event;
 mod hub;
 mod memory;
 mod page;
+mod redb;
 mod retention;
 mod revision;
 mod revisioned;
@@ -16,12 +18,14 @@ mod state;
 mod transaction;
 mod watch;
 mod write;
+mod writer;
 
 pub use entry::Entry;
 pub use error::StoreError;
 pub use event::Event;
 pub use memory::MemoryStore;
 pub use page::{Page, Range};
+pub use redb::RedbStore;
 pub use retention::Retention;
 pub use revision::Revision;
 pub use revisioned::RevisionedStore;
