@@ -1,5 +1,6 @@
 //! The pure part of Horchestra: resources, desired state, plans, the queue. No IO, no clock.
 
+pub mod apply;
 mod cluster;
 mod condition;
 mod desired;
@@ -8,6 +9,7 @@ pub mod field_error;
 pub mod field_path;
 pub mod json;
 mod kind;
+pub mod managed_fields;
 mod manifest;
 mod object;
 mod object_ref;
@@ -19,6 +21,7 @@ mod read;
 pub mod readiness;
 mod reconciler;
 mod resource;
+pub mod schema;
 pub mod selector;
 #[cfg(test)]
 mod testing;

@@ -1,0 +1,17 @@
+//! Structural schemas: the rules that a kind's objects follow, and what they default to.
+
+mod compile;
+mod default;
+mod format;
+mod meta;
+mod node;
+mod pattern;
+mod prune;
+mod structural;
+mod validate;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::node::{ListKind, Node};
+pub use self::node::Schema;
