@@ -29,7 +29,13 @@ pub(crate) struct Memory {
     pub(crate) ready: bool,
     /// The last event that was recorded, to not repeat it.
     pub(crate) noted: Option<(String, String)>,
+    /// Objects that the server writes down differently from how they were applied: what was
+    /// applied, and the version that came of it.
+    pub(crate) settled: Arc<Mutex<HashMap<ObjectRef, Settled>>>,
 }
+
+/// A digest of a manifest, and the resource version it led to.
+pub(crate) type Settled = (u64, String);
 
 pub(crate) struct Controller {
     inner: Weak<Inner>,

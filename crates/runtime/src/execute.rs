@@ -1,11 +1,15 @@
 //! Makes a plan so.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
 use futures::FutureExt;
 use futures::stream::{self, StreamExt};
-use horchestra_core::Error;
-use horchestra_core::plan::{Action, Plan, Verb};
+use horchestra_core::plan::{Action, Plan, Verb, differences};
+use horchestra_core::{Error, Manifest, ObjectRef};
 
-use crate::controller::Controller;
+use crate::controller::{Controller, Settled};
 use crate::inner::Inner;
 use crate::interest::Subscriber;
 use crate::{ApplyOptions, DeleteOptions, Propagation, Target, TargetError};
@@ -20,7 +24,7 @@ pub(crate) async fn execute(
     controller: &Controller,
     writer: &Subscriber,
     plan: &Plan,
-    manager: &str,
+    settled: &Mutex<HashMap<ObjectRef, Settled>>,
 ) -> Result<(), Error> {
     let mut rest: Vec<&Action> = plan.writes().collect();
     while let Some(first) = rest.first() {
@@ -28,7 +32,7 @@ pub(crate) async fn execute(
         let (stage, removing) = (first.stage, removes(first));
         let (now, later): (Vec<_>, Vec<_>) = rest.into_iter().partition(|a| a.stage == stage && removes(a) == removing);
         rest = later;
-        let acts: Vec<_> = now.into_iter().map(|a| act(inner, controller, writer, a, manager).boxed()).collect();
+        let acts: Vec<_> = now.into_iter().map(|a| act(inner, controller, writer, a, settled).boxed()).collect();
         let results: Vec<Result<(), Error>> = stream::iter(acts).buffer_unordered(PARALLEL).collect().await;
         let errors: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
         if let Some(error) = combine(errors) {
@@ -38,7 +42,8 @@ pub(crate) async fn execute(
     Ok(())
 }
 
-async fn act(inner: &Inner, controller: &Controller, writer: &Subscriber, action: &Action, manager: &str) -> Result<(), Error> {
+async fn act(inner: &Inner, controller: &Controller, writer: &Subscriber, action: &Action, settled: &Mutex<HashMap<ObjectRef, Settled>>) -> Result<(), Error> {
+    let manager = &*controller.options().plan.manager;
     let object = &action.object;
     let failed = |e: TargetError| e.into_error(format!("cannot write {object}"));
     match &action.verb {
@@ -47,6 +52,14 @@ async fn act(inner: &Inner, controller: &Controller, writer: &Subscriber, action
             tracing::info!(action = %action, "write");
             let stored =
                 inner.target().apply(&action.kind, manifest, &ApplyOptions::force(manager)).await.map_err(failed)?;
+            // What is left of the difference is the server's way of writing it down.
+            let mut settled = settled.lock().unwrap_or_else(PoisonError::into_inner);
+            if differences(&stored.to_value(), manifest.value(), manager).is_empty() {
+                settled.remove(object);
+            } else {
+                settled.insert(object.clone(), (digest_of(manifest), stored.resource_version().to_owned()));
+            }
+            drop(settled);
             inner.absorb(&stored, writer);
         }
         Verb::Delete { uid } => {
@@ -79,4 +92,11 @@ fn combine(errors: Vec<Error>) -> Option<Error> {
     let retry = first.is_retryable() || rest.iter().any(Error::is_retryable);
     let text = std::iter::once(first).chain(rest).map(|e| e.to_string()).collect::<Vec<_>>().join("; ");
     Some(if retry { Error::Transient(text) } else { Error::Terminal(text) })
+}
+
+/// Tells manifests apart.
+pub(crate) fn digest_of(manifest: &Manifest) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    manifest.value().to_string().hash(&mut hasher);
+    hasher.finish()
 }

@@ -17,7 +17,7 @@ mod runtime;
 mod source;
 mod status;
 mod target;
-//pub mod testing;
+pub mod testing;
 
 pub use self::cause::Cause;
 pub use self::journal::{Difference, Journal, JournalEntry, Replay};

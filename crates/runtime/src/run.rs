@@ -1,8 +1,8 @@
 //! One run: from a resource to what should exist, to a plan, to writes, to a status.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -15,8 +15,8 @@ use serde_json::json;
 use tracing::Instrument;
 
 use crate::cache::Key;
-use crate::controller::Controller;
-use crate::execute::execute;
+use crate::controller::{Controller, Settled};
+use crate::execute::{digest_of, execute};
 use crate::informer::Informer;
 use crate::inner::Inner;
 use crate::interest::Subscriber;
@@ -153,14 +153,16 @@ impl Run<'_> {
             self.prepare_instance(instance, &kinds).await?;
         }
         let informers = self.children(&kinds).await?;
-        let world = CachedWorld { inner: self.inner, informers: &informers, ownership: &ownership };
+        let memory = self.controller.memory(self.key);
+        self.controller.remember(self.key, Some(memory.clone()));
+        let world = CachedWorld { inner: self.inner, informers: &informers, ownership: &ownership, settled: &memory.settled };
         let mut result = Plan::default();
         for _ in 0..ROUNDS {
             result = plan(desired, &ownership, &world, &options.plan)?;
             if result.is_empty() {
                 break;
             }
-            execute(self.inner, self.controller, &self.subscriber, &result, &options.plan.manager).await?;
+            execute(self.inner, self.controller, &self.subscriber, &result, &memory.settled).await?;
         }
         Ok((result, self.wake(reads)))
     }
@@ -174,11 +176,12 @@ impl Run<'_> {
         let ownership = Ownership::of(instance, &options.managed_by)?;
         let kinds = self.recorded_kinds(instance).await?;
         let informers = self.children(&kinds).await?;
-        let world = CachedWorld { inner: self.inner, informers: &informers, ownership: &ownership };
+        let settled = Mutex::default();
+        let world = CachedWorld { inner: self.inner, informers: &informers, ownership: &ownership, settled: &settled };
         for _ in 0..ROUNDS {
             let plan = plan_teardown(&world, &options.plan);
             if !plan.is_empty() {
-                execute(self.inner, self.controller, &self.subscriber, &plan, &options.plan.manager).await?;
+                execute(self.inner, self.controller, &self.subscriber, &plan, &settled).await?;
             } else if !plan.waiting.is_empty() {
                 let verdict = Verdict::Terminating(plan.waiting.join(", "));
                 status::write(self.inner, self.controller, self.key, None, &verdict).await?;
@@ -308,6 +311,7 @@ struct CachedWorld<'w> {
     inner: &'w Inner,
     informers: &'w [Arc<Informer>],
     ownership: &'w Ownership,
+    settled: &'w Mutex<HashMap<ObjectRef, Settled>>,
 }
 
 impl World for CachedWorld<'_> {
@@ -318,6 +322,11 @@ impl World for CachedWorld<'_> {
     fn live(&self, kind: &Kind, object: &ObjectRef) -> Option<Object> {
         let key = (object.namespace.clone(), object.name.clone());
         self.informers.iter().find(|i| i.kind.group_kind() == kind.group_kind())?.get(&key)
+    }
+
+    fn is_settled(&self, manifest: &Manifest, live: &Object) -> bool {
+        let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        settled.get(&live.reference()).is_some_and(|(digest, version)| *digest == digest_of(manifest) && version == live.resource_version())
     }
 
     fn owned(&self) -> Vec<(Kind, Object)> {

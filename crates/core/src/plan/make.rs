@@ -22,6 +22,11 @@ pub trait World {
     fn live(&self, kind: &Kind, object: &ObjectRef) -> Option<Object>;
     /// Everything that carries the mark of this release, in any order.
     fn owned(&self) -> Vec<(Kind, Object)>;
+    /// Whether the server has already said that this is what the manifest means. It may write a
+    /// value in another way (`1000m` is `1`), which looks like a difference and is none.
+    fn is_settled(&self, _manifest: &Manifest, _live: &Object) -> bool {
+        false
+    }
 }
 
 /// Whether existing objects are taken over.
@@ -93,7 +98,7 @@ pub fn plan(desired: &DesiredState, ownership: &Ownership, world: &dyn World, op
                 continue;
             };
             let live = world.live(&kind, &object);
-            let verb = verb(&object, manifest, live.as_ref(), ownership, options)?;
+            let verb = verb(&object, manifest, live.as_ref(), ownership, world, options)?;
             match (&verb, &live) {
                 (Some(Verb::Keep), Some(live)) => match readiness(&live.to_value()) {
                     Readiness::Ready => {}
@@ -239,6 +244,7 @@ fn verb(
     manifest: Manifest,
     live: Option<&Object>,
     ownership: &Ownership,
+    world: &dyn World,
     options: &PlanOptions,
 ) -> Result<Option<Verb>> {
     let Some(live) = live else { return Ok(Some(Verb::Create { manifest })) };
@@ -260,7 +266,8 @@ fn verb(
         )));
     }
     let changes = differences(&live.to_value(), manifest.value(), &options.manager);
-    Ok(Some(if changes.is_empty() { Verb::Keep } else { Verb::Patch { manifest, changes } }))
+    let settled = changes.is_empty() || world.is_settled(&manifest, live);
+    Ok(Some(if settled { Verb::Keep } else { Verb::Patch { manifest, changes } }))
 }
 
 /// Adds the removal of what is owned and not wanted: the highest stage now, the others when it is gone.
