@@ -113,10 +113,9 @@ impl Ownership {
         // A namespaced owner cannot own objects of the cluster or of another namespace: the garbage
         // collector would take such children for orphans and delete them.
         let namespace = meta.get("namespace").and_then(Value::as_str).unwrap_or_default();
-        if self.instance.namespace.is_empty() || *namespace == *self.instance.namespace {
-            if let Some(owners) = meta.entry("ownerReferences").or_insert_with(|| json!([])).as_array_mut() {
-                owners.push(self.owner_reference.clone());
-            }
+        let may_own = self.instance.namespace.is_empty() || *namespace == *self.instance.namespace;
+        if may_own && let Some(owners) = meta.entry("ownerReferences").or_insert_with(|| json!([])).as_array_mut() {
+            owners.push(self.owner_reference.clone());
         }
     }
 }

@@ -133,12 +133,12 @@ impl Cache {
     }
 
     fn unlink(&mut self, old: &Object, key: &Key) {
-        if let Some(release) = old.release() {
-            if let Some(keys) = self.by_release.get_mut(release) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.by_release.remove(release);
-                }
+        if let Some(release) = old.release()
+            && let Some(keys) = self.by_release.get_mut(release)
+        {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_release.remove(release);
             }
         }
     }
@@ -181,7 +181,8 @@ mod tests {
         cache.put(object("gone", "1", "1"));
         cache.put(object("same", "2", "2"));
         let changes = cache.replace(vec![object("same", "2", "2"), object("new", "3", "3")], &Scope::All);
-        let names: Vec<_> = changes.iter().map(|c| (&**c.object().unwrap().name(), c.new.is_some())).collect();
+        let names: Vec<_> =
+            changes.iter().map(|c| (&**c.object().unwrap().name(), c.new.is_some())).collect();
         assert_eq!(names, [("gone", false), ("new", true)]);
     }
 }

@@ -26,7 +26,8 @@ impl Caches {
         let mut all = self.informers.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.entry(kind.group_kind()).or_default();
         known.retain(|w| w.strong_count() > 0);
-        let live: Vec<Arc<Informer>> = known.iter().filter_map(Weak::upgrade).filter(|i| i.kind.gvk == kind.gvk).collect();
+        let live: Vec<Arc<Informer>> =
+            known.iter().filter_map(Weak::upgrade).filter(|i| i.kind.gvk == kind.gvk).collect();
         let exact = live.iter().find(|i| i.scope == *scope);
         let wider = live.iter().find(|i| i.scope.covers(scope) && i.is_synced());
         if let Some(found) = wider.or(exact) {
@@ -53,7 +54,8 @@ impl Caches {
     pub(crate) fn absorb(&self, object: &Object) -> Option<Change> {
         let mut change = None;
         for informer in self.of(&object.group_kind()) {
-            if informer.kind.gvk == object.gvk() && informer.scope.contains(object.namespace(), object.name()) {
+            if informer.kind.gvk == object.gvk() && informer.scope.contains(object.namespace(), object.name())
+            {
                 change = informer.absorb(object).or(change);
             }
         }
@@ -63,12 +65,19 @@ impl Caches {
     /// Takes in that an object is gone.
     pub(crate) fn absorb_absence(&self, object: &ObjectRef, uid: &str) -> Option<Change> {
         let key: Key = (object.namespace.clone(), object.name.clone());
-        let informers = self.of(&object.kind);
-        informers.iter().filter_map(|i| i.absorb_absence(&key, uid)).last()
+        // Every watch has to take it in; they all report the same change.
+        let mut change = None;
+        for informer in self.of(&object.kind) {
+            change = informer.absorb_absence(&key, uid).or(change);
+        }
+        change
     }
 
     /// Everything that a release owns, as far as its kinds are watched as a whole.
     pub(crate) fn owned(&self, informers: &[Arc<Informer>], release: &ReleaseId) -> Vec<(Kind, Object)> {
-        informers.iter().flat_map(|i| i.of_release(release).into_iter().map(|o| (i.kind.clone(), o))).collect()
+        informers
+            .iter()
+            .flat_map(|i| i.of_release(release).into_iter().map(|o| (i.kind.clone(), o)))
+            .collect()
     }
 }

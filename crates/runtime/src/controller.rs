@@ -55,7 +55,11 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    pub(crate) fn start(inner: &Arc<Inner>, reconciler: Arc<dyn DynReconciler>, options: ReconcilerOptions) -> Arc<Self> {
+    pub(crate) fn start(
+        inner: &Arc<Inner>,
+        reconciler: Arc<dyn DynReconciler>,
+        options: ReconcilerOptions,
+    ) -> Arc<Self> {
         let kind = reconciler.kind();
         let queue = QueueOptions { concurrency: options.concurrency, ..QueueOptions::default() };
         let name = if options.name.is_empty() { kind.group_kind().to_string() } else { options.name.clone() };
@@ -129,7 +133,11 @@ impl Controller {
     }
 
     /// The watches of these kinds of children, all of them complete.
-    pub(crate) async fn watch_children(&self, inner: &Inner, kinds: &[Kind]) -> Result<Vec<Arc<Informer>>, String> {
+    pub(crate) async fn watch_children(
+        &self,
+        inner: &Inner,
+        kinds: &[Kind],
+    ) -> Result<Vec<Arc<Informer>>, String> {
         let mut found = Vec::with_capacity(kinds.len());
         for kind in kinds {
             let held = {
@@ -143,8 +151,12 @@ impl Controller {
                     }
                 }
             };
-            if !held.is_synced() && tokio::time::timeout(Duration::from_secs(10), held.wait()).await.is_err() {
-                return Err(format!("cannot list {kind}: {}", held.problem().unwrap_or_else(|| "no answer".into())));
+            if !held.is_synced() && tokio::time::timeout(Duration::from_secs(10), held.wait()).await.is_err()
+            {
+                return Err(format!(
+                    "cannot list {kind}: {}",
+                    held.problem().unwrap_or_else(|| "no answer".into())
+                ));
             }
             found.push(held);
         }
@@ -268,7 +280,12 @@ impl Controller {
                     // Only this task sets it.
                     let _ = self.informer.set(informer.clone());
                     for object in informer.select(|_| true) {
-                        self.event(&object.reference(), Cause::Created(object.reference()), Lane::Resync, false);
+                        self.event(
+                            &object.reference(),
+                            Cause::Created(object.reference()),
+                            Lane::Resync,
+                            false,
+                        );
                     }
                     return;
                 }

@@ -30,9 +30,11 @@ pub(crate) async fn execute(
     while let Some(first) = rest.first() {
         let removes = |a: &Action| matches!(a.verb, Verb::Delete { .. } | Verb::Orphan { .. });
         let (stage, removing) = (first.stage, removes(first));
-        let (now, later): (Vec<_>, Vec<_>) = rest.into_iter().partition(|a| a.stage == stage && removes(a) == removing);
+        let (now, later): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|a| a.stage == stage && removes(a) == removing);
         rest = later;
-        let acts: Vec<_> = now.into_iter().map(|a| act(inner, controller, writer, a, settled).boxed()).collect();
+        let acts: Vec<_> =
+            now.into_iter().map(|a| act(inner, controller, writer, a, settled).boxed()).collect();
         let results: Vec<Result<(), Error>> = stream::iter(acts).buffer_unordered(PARALLEL).collect().await;
         let errors: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
         if let Some(error) = combine(errors) {
@@ -42,7 +44,13 @@ pub(crate) async fn execute(
     Ok(())
 }
 
-async fn act(inner: &Inner, controller: &Controller, writer: &Subscriber, action: &Action, settled: &Mutex<HashMap<ObjectRef, Settled>>) -> Result<(), Error> {
+async fn act(
+    inner: &Inner,
+    controller: &Controller,
+    writer: &Subscriber,
+    action: &Action,
+    settled: &Mutex<HashMap<ObjectRef, Settled>>,
+) -> Result<(), Error> {
     let manager = &*controller.options().plan.manager;
     let object = &action.object;
     let failed = |e: TargetError| e.into_error(format!("cannot write {object}"));
@@ -50,8 +58,11 @@ async fn act(inner: &Inner, controller: &Controller, writer: &Subscriber, action
         Verb::Keep => return Ok(()),
         Verb::Create { manifest } | Verb::Patch { manifest, .. } | Verb::Orphan { manifest, .. } => {
             tracing::info!(action = %action, "write");
-            let stored =
-                inner.target().apply(&action.kind, manifest, &ApplyOptions::force(manager)).await.map_err(failed)?;
+            let stored = inner
+                .target()
+                .apply(&action.kind, manifest, &ApplyOptions::force(manager))
+                .await
+                .map_err(failed)?;
             // What is left of the difference is the server's way of writing it down.
             let mut settled = settled.lock().unwrap_or_else(PoisonError::into_inner);
             if differences(&stored.to_value(), manifest.value(), manager).is_empty() {
@@ -64,8 +75,11 @@ async fn act(inner: &Inner, controller: &Controller, writer: &Subscriber, action
         }
         Verb::Delete { uid } => {
             tracing::info!(action = %action, "delete");
-            let options =
-                DeleteOptions { uid: Some(uid.clone()), propagation: Propagation::Background, ..DeleteOptions::default() };
+            let options = DeleteOptions {
+                uid: Some(uid.clone()),
+                propagation: Propagation::Background,
+                ..DeleteOptions::default()
+            };
             match inner.target().delete(&action.kind, &object.namespace, &object.name, &options).await {
                 // Another incarnation stands there now: not ours to delete.
                 Ok(()) | Err(TargetError::NotFound(_) | TargetError::Conflict(_)) => {}

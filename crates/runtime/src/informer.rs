@@ -39,7 +39,12 @@ struct Shared {
 }
 
 impl Informer {
-    pub(crate) fn start(kind: Kind, scope: Scope, target: Arc<dyn Target>, listener: Weak<dyn Listener>) -> Arc<Self> {
+    pub(crate) fn start(
+        kind: Kind,
+        scope: Scope,
+        target: Arc<dyn Target>,
+        listener: Weak<dyn Listener>,
+    ) -> Arc<Self> {
         let shared = Arc::new(Shared {
             kind: kind.clone(),
             scope: scope.clone(),
@@ -174,7 +179,11 @@ async fn list(shared: &Shared, target: &dyn Target) -> Result<Option<Revision>, 
 }
 
 /// Follows a watch to its end. Returns where to resume, or nothing if it has to list again.
-async fn watch_from(shared: &Shared, target: &dyn Target, from: Revision) -> Result<Option<Revision>, TargetError> {
+async fn watch_from(
+    shared: &Shared,
+    target: &dyn Target,
+    from: Revision,
+) -> Result<Option<Revision>, TargetError> {
     let mut position = from;
     let mut stream = match target.watch(&shared.kind, &shared.scope, &position).await {
         Err(TargetError::Gone(_)) => return Ok(None),

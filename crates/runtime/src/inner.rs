@@ -79,7 +79,8 @@ impl Inner {
         if let Some(kind) = self.known(gvk) {
             return Ok(Some(kind));
         }
-        let kind = self.router.resolve(gvk).await.map_err(|e| e.into_error(format!("cannot resolve {gvk}")))?;
+        let kind =
+            self.router.resolve(gvk).await.map_err(|e| e.into_error(format!("cannot resolve {gvk}")))?;
         if let Some(kind) = &kind {
             self.kinds.write().unwrap_or_else(PoisonError::into_inner).insert(gvk.clone(), kind.clone());
         }
@@ -103,7 +104,11 @@ impl Inner {
         self.controllers.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    pub(crate) fn set_controller(&self, kind: GroupKind, controller: Option<Arc<Controller>>) -> Option<Arc<Controller>> {
+    pub(crate) fn set_controller(
+        &self,
+        kind: GroupKind,
+        controller: Option<Arc<Controller>>,
+    ) -> Option<Arc<Controller>> {
         let mut all = self.controllers.write().unwrap_or_else(PoisonError::into_inner);
         match controller {
             Some(controller) => all.insert(kind, controller),
@@ -114,7 +119,10 @@ impl Inner {
     /// Forgets a resource that is gone.
     pub(crate) fn forget(&self, subscriber: &Subscriber) {
         self.interests().retain(subscriber, |_| false, |_, _| false);
-        self.releases.write().unwrap_or_else(PoisonError::into_inner).remove(&ReleaseId::of_instance(subscriber));
+        self.releases
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&ReleaseId::of_instance(subscriber));
     }
 
     /// Takes in what one of our own writes returned: reads see it from here on. Everybody else who
@@ -140,21 +148,24 @@ impl Inner {
             (_, Some(_)) => Cause::Changed(reference.clone()),
             (Some(_), None) => Cause::Deleted(reference.clone()),
         };
-        if reference.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-            if let Some((group, kind)) = defined(object) {
-                self.forget_kind(&GroupKind::new(group, kind));
-            }
+        if reference.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+            && let Some((group, kind)) = defined(object)
+        {
+            self.forget_kind(&GroupKind::new(group, kind));
         }
-        if let Some(controller) = self.controller(&reference.kind) {
-            if writer != Some(&reference) {
-                self.release_of(&reference);
-                let fresh = match (&change.old, &change.new) {
-                    (Some(old), Some(new)) => old.generation() != new.generation() || old.is_deleting() != new.is_deleting(),
-                    _ => true,
-                };
-                let lane = if change.old.is_none() && !controller.is_synced() { Lane::Resync } else { Lane::Change };
-                controller.event(&reference, cause.clone(), lane, fresh);
-            }
+        if let Some(controller) = self.controller(&reference.kind)
+            && writer != Some(&reference)
+        {
+            self.release_of(&reference);
+            let fresh = match (&change.old, &change.new) {
+                (Some(old), Some(new)) => {
+                    old.generation() != new.generation() || old.is_deleting() != new.is_deleting()
+                }
+                _ => true,
+            };
+            let lane =
+                if change.old.is_none() && !controller.is_synced() { Lane::Resync } else { Lane::Change };
+            controller.event(&reference, cause.clone(), lane, fresh);
         }
         for subscriber in self.owners(change) {
             if writer == Some(&subscriber) {
@@ -182,7 +193,8 @@ impl Inner {
     /// The resources whose releases the object belonged or belongs to.
     fn owners(&self, change: &Change) -> HashSet<Subscriber> {
         let releases = self.releases.read().unwrap_or_else(PoisonError::into_inner);
-        let of = |o: &Option<Object>| o.as_ref().and_then(Object::release).and_then(|r| releases.get(r)).cloned();
+        let of =
+            |o: &Option<Object>| o.as_ref().and_then(Object::release).and_then(|r| releases.get(r)).cloned();
         [of(&change.old), of(&change.new)].into_iter().flatten().collect()
     }
 

@@ -54,10 +54,10 @@ impl Interests {
     /// Notes a read before it is answered, so that a change after the answer is never missed.
     pub(crate) fn add(&mut self, subscriber: &Subscriber, read: &Read, hold: Option<Arc<Informer>>) {
         let reads = self.of.entry(subscriber.clone()).or_default();
-        if let Some(hold) = hold {
-            if !reads.holds.iter().any(|h| Arc::ptr_eq(h, &hold)) {
-                reads.holds.push(hold);
-            }
+        if let Some(hold) = hold
+            && !reads.holds.iter().any(|h| Arc::ptr_eq(h, &hold))
+        {
+            reads.holds.push(hold);
         }
         if !reads.reads.insert(read.clone()) {
             return;
@@ -70,16 +70,25 @@ impl Interests {
             Read::List { kind, namespace, selector } => {
                 let Ok(selector) = LabelSelector::parse(selector) else { return };
                 let list = ListRead { namespace: namespace.clone(), selector };
-                self.lists.entry(kind.group_kind()).or_default().insert((subscriber.clone(), read.clone()), list);
+                self.lists
+                    .entry(kind.group_kind())
+                    .or_default()
+                    .insert((subscriber.clone(), read.clone()), list);
             }
             _ => {}
         }
     }
 
     /// Forgets every read of a subscriber that is not in the set, and the watches that only they needed.
-    pub(crate) fn retain(&mut self, subscriber: &Subscriber, keep: impl Fn(&Read) -> bool, needs: impl Fn(&Read, &Informer) -> bool) {
+    pub(crate) fn retain(
+        &mut self,
+        subscriber: &Subscriber,
+        keep: impl Fn(&Read) -> bool,
+        needs: impl Fn(&Read, &Informer) -> bool,
+    ) {
         let Some(reads) = self.of.get_mut(subscriber) else { return };
-        let (kept, dropped): (BTreeSet<Read>, BTreeSet<Read>) = std::mem::take(&mut reads.reads).into_iter().partition(|r| keep(r));
+        let (kept, dropped): (BTreeSet<Read>, BTreeSet<Read>) =
+            std::mem::take(&mut reads.reads).into_iter().partition(|r| keep(r));
         reads.holds.retain(|h| kept.iter().any(|r| needs(r, h)));
         let empty = kept.is_empty();
         reads.reads = kept;

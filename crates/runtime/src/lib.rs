@@ -25,5 +25,6 @@ pub use self::options::{Reaction, ReconcilerOptions};
 pub use self::router::TargetFor;
 pub use self::runtime::{Runtime, RuntimeOptions};
 pub use self::target::{
-    ApplyOptions, DeleteOptions, Listing, Note, Propagation, Revision, Scope, Target, TargetError, WatchEvent, WatchStream,
+    ApplyOptions, DeleteOptions, Listing, Note, Propagation, Revision, Scope, Target, TargetError,
+    WatchEvent, WatchStream,
 };

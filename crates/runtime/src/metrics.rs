@@ -77,12 +77,24 @@ impl Metrics {
         let mut r = metrics.registry.lock().unwrap_or_else(PoisonError::into_inner);
         r.register("controller_runtime_reconcile", "Runs by result", metrics.total.clone());
         r.register("controller_runtime_reconcile_errors", "Runs that failed", metrics.errors.clone());
-        r.register("controller_runtime_terminal_reconcile_errors", "Runs that failed and only a change can help", metrics.terminal.clone());
+        r.register(
+            "controller_runtime_terminal_reconcile_errors",
+            "Runs that failed and only a change can help",
+            metrics.terminal.clone(),
+        );
         r.register("controller_runtime_reconcile_panics", "Runs that panicked", metrics.panics.clone());
-        r.register("controller_runtime_reconcile_timeouts", "Runs that took too long", metrics.timeouts.clone());
+        r.register(
+            "controller_runtime_reconcile_timeouts",
+            "Runs that took too long",
+            metrics.timeouts.clone(),
+        );
         r.register("controller_runtime_reconcile_time_seconds", "Duration of a run", metrics.time.clone());
         r.register("controller_runtime_active_workers", "Runs right now", metrics.active.clone());
-        r.register("controller_runtime_max_concurrent_reconciles", "Runs at once at most", metrics.max.clone());
+        r.register(
+            "controller_runtime_max_concurrent_reconciles",
+            "Runs at once at most",
+            metrics.max.clone(),
+        );
         r.register("workqueue_depth", "Resources that wait for a run", metrics.depth.clone());
         r.register("workqueue_adds", "Events", metrics.adds.clone());
         r.register("workqueue_queue_duration_seconds", "Wait before a run", metrics.waited.clone());

@@ -7,9 +7,7 @@ use async_trait::async_trait;
 use horchestra_core::{GroupVersionKind, Kind, Manifest, Object};
 use serde_json::{Map, Value};
 
-use crate::{
-    ApplyOptions, DeleteOptions, Listing, Note, Revision, Scope, Target, TargetError, WatchStream,
-};
+use crate::{ApplyOptions, DeleteOptions, Listing, Note, Revision, Scope, Target, TargetError, WatchStream};
 
 /// What a target is asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,9 +31,15 @@ impl Router {
 
     fn of(&self, group: &Arc<str>) -> Result<Arc<dyn Target>, TargetError> {
         let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
-        targets.get(&TargetFor::Group(group.clone())).or_else(|| targets.get(&TargetFor::Everything)).cloned().ok_or_else(
-            || TargetError::Invalid(format!("no target has the group {group:?}; add one with Runtime::add_target")),
-        )
+        targets
+            .get(&TargetFor::Group(group.clone()))
+            .or_else(|| targets.get(&TargetFor::Everything))
+            .cloned()
+            .ok_or_else(|| {
+                TargetError::Invalid(format!(
+                    "no target has the group {group:?}; add one with Runtime::add_target"
+                ))
+            })
     }
 }
 
@@ -57,7 +61,12 @@ impl Target for Router {
         self.of(&kind.gvk.group)?.watch(kind, scope, from).await
     }
 
-    async fn apply(&self, kind: &Kind, manifest: &Manifest, options: &ApplyOptions) -> Result<Object, TargetError> {
+    async fn apply(
+        &self,
+        kind: &Kind,
+        manifest: &Manifest,
+        options: &ApplyOptions,
+    ) -> Result<Object, TargetError> {
         self.of(&kind.gvk.group)?.apply(kind, manifest, options).await
     }
 
@@ -71,7 +80,13 @@ impl Target for Router {
         self.of(&kind.gvk.group)?.set_status(seen, kind, status, manager).await
     }
 
-    async fn delete(&self, kind: &Kind, namespace: &str, name: &str, options: &DeleteOptions) -> Result<(), TargetError> {
+    async fn delete(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<(), TargetError> {
         self.of(&kind.gvk.group)?.delete(kind, namespace, name, options).await
     }
 

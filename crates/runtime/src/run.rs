@@ -9,7 +9,8 @@ use futures::FutureExt;
 use horchestra_core::owner::ANNOTATION_KINDS;
 use horchestra_core::plan::{Plan, World, plan, plan_teardown};
 use horchestra_core::{
-    Cluster, DesiredState, Error, GroupVersionKind, Kind, Manifest, Object, ObjectRef, Ownership, Read, ReadSet, Seen, Source,
+    Cluster, DesiredState, Error, GroupVersionKind, Kind, Manifest, Object, ObjectRef, Ownership, Read,
+    ReadSet, Seen, Source,
 };
 use serde_json::json;
 use tracing::Instrument;
@@ -42,9 +43,16 @@ pub(crate) enum Ended {
 }
 
 /// Runs a resource once.
-pub(crate) async fn run(inner: &Arc<Inner>, controller: &Arc<Controller>, key: &Key, causes: &[Cause], failures: u32) -> Ended {
+pub(crate) async fn run(
+    inner: &Arc<Inner>,
+    controller: &Arc<Controller>,
+    key: &Key,
+    causes: &[Cause],
+    failures: u32,
+) -> Ended {
     let subscriber = controller.subscriber(key);
-    let span = tracing::info_span!("reconcile", controller = controller.name(), object = %subscriber, failures);
+    let span =
+        tracing::info_span!("reconcile", controller = controller.name(), object = %subscriber, failures);
     let run = Run { inner, controller, key, subscriber, causes };
     run.whole().instrument(span).await
 }
@@ -78,7 +86,11 @@ impl Run<'_> {
             return Ended::Gone;
         };
         tracing::debug!(causes = ?self.causes.iter().map(ToString::to_string).collect::<Vec<_>>(), "run");
-        let outcome = if instance.is_deleting() { self.teardown(&instance).await } else { self.forward(&instance).await };
+        let outcome = if instance.is_deleting() {
+            self.teardown(&instance).await
+        } else {
+            self.forward(&instance).await
+        };
         match outcome {
             Ok(ended) => ended,
             Err(failure) => {
@@ -86,7 +98,8 @@ impl Run<'_> {
                 let retry = failure.error.is_retryable();
                 let verdict = Verdict::Error(failure.error.to_string());
                 let result = failure.result;
-                if let Err(error) = status::write(self.inner, self.controller, self.key, None, &verdict).await {
+                if let Err(error) = status::write(self.inner, self.controller, self.key, None, &verdict).await
+                {
                     tracing::info!(%error, "the status could not be written");
                     return Ended::Failed { retry: true, result };
                 }
@@ -110,9 +123,11 @@ impl Run<'_> {
             Arc::new(CacheSource { inner: self.inner.clone(), reader: Some(self.subscriber.clone()) });
         let recorder = self.inner.journal.as_ref().map(|_| Arc::new(Recorder::new(source.clone())));
         let source = recorder.clone().map_or(source, |r| r);
-        let namespace = if instance.namespace().is_empty() { "default".into() } else { instance.namespace().clone() };
+        let namespace =
+            if instance.namespace().is_empty() { "default".into() } else { instance.namespace().clone() };
         let cluster = Cluster::new(source, namespace);
-        let call = AssertUnwindSafe(self.controller.reconciler().reconcile_object(instance, &cluster)).catch_unwind();
+        let call = AssertUnwindSafe(self.controller.reconciler().reconcile_object(instance, &cluster))
+            .catch_unwind();
         let limit = self.controller.options().timeout;
         let answer = match tokio::time::timeout(limit, call).await {
             Err(_) => {
@@ -138,15 +153,20 @@ impl Run<'_> {
     }
 
     /// Plans and writes until there is nothing more to write.
-    async fn converge(&self, instance: &Object, desired: &DesiredState, reads: &ReadSet) -> Result<(Plan, Option<Duration>), Failure> {
+    async fn converge(
+        &self,
+        instance: &Object,
+        desired: &DesiredState,
+        reads: &ReadSet,
+    ) -> Result<(Plan, Option<Duration>), Failure> {
         let options = self.controller.options();
         let ownership = Ownership::of(instance, &options.managed_by)?;
         let mut kinds = self.recorded_kinds(instance).await?;
         for manifest in desired.resources() {
-            if let Some(kind) = self.inner.resolve(&manifest.gvk()).await? {
-                if !kinds.iter().any(|k| k.group_kind() == kind.group_kind()) {
-                    kinds.push(kind);
-                }
+            if let Some(kind) = self.inner.resolve(&manifest.gvk()).await?
+                && !kinds.iter().any(|k| k.group_kind() == kind.group_kind())
+            {
+                kinds.push(kind);
             }
         }
         if desired.resources().next().is_some() {
@@ -155,7 +175,12 @@ impl Run<'_> {
         let informers = self.children(&kinds).await?;
         let memory = self.controller.memory(self.key);
         self.controller.remember(self.key, Some(memory.clone()));
-        let world = CachedWorld { inner: self.inner, informers: &informers, ownership: &ownership, settled: &memory.settled };
+        let world = CachedWorld {
+            inner: self.inner,
+            informers: &informers,
+            ownership: &ownership,
+            settled: &memory.settled,
+        };
         let mut result = Plan::default();
         for _ in 0..ROUNDS {
             result = plan(desired, &ownership, &world, &options.plan)?;
@@ -177,7 +202,12 @@ impl Run<'_> {
         let kinds = self.recorded_kinds(instance).await?;
         let informers = self.children(&kinds).await?;
         let settled = Mutex::default();
-        let world = CachedWorld { inner: self.inner, informers: &informers, ownership: &ownership, settled: &settled };
+        let world = CachedWorld {
+            inner: self.inner,
+            informers: &informers,
+            ownership: &ownership,
+            settled: &settled,
+        };
         for _ in 0..ROUNDS {
             let plan = plan_teardown(&world, &options.plan);
             if !plan.is_empty() {
@@ -218,8 +248,11 @@ impl Run<'_> {
     async fn prepare_instance(&self, instance: &Object, kinds: &[Kind]) -> Result<(), Error> {
         let options = self.controller.options();
         let recorded = kinds_annotation(instance);
-        let wanted: BTreeSet<String> =
-            recorded.iter().cloned().chain(kinds.iter().map(|k| format!("{}/{}", k.gvk.api_version(), k.gvk.kind))).collect();
+        let wanted: BTreeSet<String> = recorded
+            .iter()
+            .cloned()
+            .chain(kinds.iter().map(|k| format!("{}/{}", k.gvk.api_version(), k.gvk.kind)))
+            .collect();
         let has_finalizer = options.finalizer.as_ref().is_none_or(|f| finalizers(instance).contains(f));
         if has_finalizer && wanted == recorded {
             return Ok(());
@@ -289,7 +322,8 @@ fn needs(read: &Read, informer: &Informer) -> bool {
 
 fn kinds_annotation(instance: &Object) -> BTreeSet<String> {
     let value = instance.to_value();
-    let text = value.pointer("/metadata/annotations").and_then(|a| a.get(ANNOTATION_KINDS)).and_then(|v| v.as_str());
+    let text =
+        value.pointer("/metadata/annotations").and_then(|a| a.get(ANNOTATION_KINDS)).and_then(|v| v.as_str());
     text.unwrap_or_default().split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect()
 }
 
@@ -326,7 +360,9 @@ impl World for CachedWorld<'_> {
 
     fn is_settled(&self, manifest: &Manifest, live: &Object) -> bool {
         let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        settled.get(&live.reference()).is_some_and(|(digest, version)| *digest == digest_of(manifest) && version == live.resource_version())
+        settled.get(&live.reference()).is_some_and(|(digest, version)| {
+            *digest == digest_of(manifest) && version == live.resource_version()
+        })
     }
 
     fn owned(&self) -> Vec<(Kind, Object)> {

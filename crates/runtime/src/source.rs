@@ -24,7 +24,11 @@ pub(crate) struct CacheSource {
 impl CacheSource {
     async fn kind(&self, gvk: &GroupVersionKind) -> Result<Kind> {
         self.inner.resolve(gvk).await?.ok_or_else(|| {
-            Error::transient(format!("no matches for kind {:?} in version {:?}; the target does not serve it", &*gvk.kind, gvk.api_version()))
+            Error::transient(format!(
+                "no matches for kind {:?} in version {:?}; the target does not serve it",
+                &*gvk.kind,
+                gvk.api_version()
+            ))
         })
     }
 
@@ -53,17 +57,21 @@ impl Source for CacheSource {
                 Ok(Answer::Object(informer.get(&(namespace, name.clone()))))
             }
             Read::List { kind, namespace, selector } => {
-                let labels = LabelSelector::parse(selector).map_err(|e| Error::invalid(format!("selector {selector:?}"), e))?;
+                let labels = LabelSelector::parse(selector)
+                    .map_err(|e| Error::invalid(format!("selector {selector:?}"), e))?;
                 let kind = self.kind(kind).await?;
                 let scope = match namespace {
                     Some(namespace) if kind.namespaced => Scope::Namespace(namespace.clone()),
                     _ => Scope::All,
                 };
                 let informer = self.watch(read, &kind, scope.clone()).await?;
-                Ok(Answer::Objects(informer.select(|o| scope.contains(o.namespace(), o.name()) && matches(&labels, o))))
+                Ok(Answer::Objects(
+                    informer.select(|o| scope.contains(o.namespace(), o.name()) && matches(&labels, o)),
+                ))
             }
             Read::OlderThan { created, age, object } => {
-                let left = time_left(created, *age).map_err(|e| Error::invalid(format!("{object}: metadata.creationTimestamp"), e))?;
+                let left = time_left(created, *age)
+                    .map_err(|e| Error::invalid(format!("{object}: metadata.creationTimestamp"), e))?;
                 Ok(Answer::Flag(left.is_zero()))
             }
             Read::Mapping { group, version, kind } => {

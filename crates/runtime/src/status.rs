@@ -96,7 +96,13 @@ pub(crate) async fn write(
     Err(Error::transient("the status changes too fast to be written; trying again later"))
 }
 
-fn compose(controller: &Controller, live: &Object, before: &Map<String, Value>, desired: Option<&DesiredState>, verdict: &Verdict) -> Map<String, Value> {
+fn compose(
+    controller: &Controller,
+    live: &Object,
+    before: &Map<String, Value>,
+    desired: Option<&DesiredState>,
+    verdict: &Verdict,
+) -> Map<String, Value> {
     let own = desired.and_then(DesiredState::own_status);
     let mut status = own.cloned().unwrap_or_else(|| before.clone());
     let stated = own.and_then(|s| s.get("conditions")).and_then(Value::as_array).cloned();
@@ -114,12 +120,25 @@ fn compose(controller: &Controller, live: &Object, before: &Map<String, Value>, 
     if own.is_none() {
         status.remove("conditions");
     }
-    merge_conditions(&mut status, &live_conditions, &conditions, live.generation(), &Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    merge_conditions(
+        &mut status,
+        &live_conditions,
+        &conditions,
+        live.generation(),
+        &Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    );
     status
 }
 
 /// Remembers the verdict, and records an event when it is another one than last time.
-async fn remember(inner: &Inner, controller: &Controller, key: &Key, live: &Object, desired: Option<&DesiredState>, verdict: &Verdict) {
+async fn remember(
+    inner: &Inner,
+    controller: &Controller,
+    key: &Key,
+    live: &Object,
+    desired: Option<&DesiredState>,
+    verdict: &Verdict,
+) {
     let condition = desired
         .and_then(|d| d.conditions().iter().find(|c| c.type_ == READY).cloned())
         .unwrap_or_else(|| verdict.condition());

@@ -138,14 +138,31 @@ pub trait Target: Send + Sync + 'static {
     async fn watch(&self, kind: &Kind, scope: &Scope, from: &Revision) -> Result<WatchStream, TargetError>;
 
     /// Server-side apply: creates the object or changes it to have these fields.
-    async fn apply(&self, kind: &Kind, manifest: &Manifest, options: &ApplyOptions) -> Result<Object, TargetError>;
+    async fn apply(
+        &self,
+        kind: &Kind,
+        manifest: &Manifest,
+        options: &ApplyOptions,
+    ) -> Result<Object, TargetError>;
 
     /// Replaces the status of an object as the given manager; `conditions` that it has are all
     /// there are. Fails with [`TargetError::Conflict`] if the object is not at `seen` any more.
-    async fn set_status(&self, seen: &Object, kind: &Kind, status: Map<String, Value>, manager: &str) -> Result<Object, TargetError>;
+    async fn set_status(
+        &self,
+        seen: &Object,
+        kind: &Kind,
+        status: Map<String, Value>,
+        manager: &str,
+    ) -> Result<Object, TargetError>;
 
     /// Asks for the deletion of an object. Not an error if it is gone already.
-    async fn delete(&self, kind: &Kind, namespace: &str, name: &str, options: &DeleteOptions) -> Result<(), TargetError>;
+    async fn delete(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<(), TargetError>;
 
     /// Records an event about an object. May be dropped where there is no place for it.
     async fn note(&self, about: &Object, note: Note) -> Result<(), TargetError>;

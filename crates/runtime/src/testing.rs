@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 use crate::{
-    ApplyOptions, DeleteOptions, Listing, Note, Propagation, Revision, Scope, Target, TargetError, WatchEvent, WatchStream,
+    ApplyOptions, DeleteOptions, Listing, Note, Propagation, Revision, Scope, Target, TargetError,
+    WatchEvent, WatchStream,
 };
 
 /// Objects in memory with the semantics of an API server that matter to a reconciler: server-side
@@ -62,7 +63,10 @@ impl MemoryTarget {
         let stored = self.write(&manifest.reference(), |old| {
             let mut new = manifest.value().clone();
             if let (Some(old), Some(map)) = (old, new.as_object_mut()) {
-                map.insert("status".into(), status.clone().or_else(|| old.get("status").cloned()).unwrap_or_else(|| json!({})));
+                map.insert(
+                    "status".into(),
+                    status.clone().or_else(|| old.get("status").cloned()).unwrap_or_else(|| json!({})),
+                );
             }
             Ok(new)
         })?;
@@ -207,7 +211,8 @@ fn parse(value: &Value) -> Result<Object, TargetError> {
 #[async_trait]
 impl Target for MemoryTarget {
     async fn resolve(&self, kind: &GroupVersionKind) -> Result<Option<Kind>, TargetError> {
-        let matches = |k: &&Kind| k.group_kind() == kind.group_kind() && (kind.version.is_empty() || k.gvk == *kind);
+        let matches =
+            |k: &&Kind| k.group_kind() == kind.group_kind() && (kind.version.is_empty() || k.gvk == *kind);
         Ok(self.state().kinds.iter().find(matches).cloned())
     }
 
@@ -219,7 +224,12 @@ impl Target for MemoryTarget {
         let state = self.state();
         let kind = kind.group_kind();
         let within = |o: &&ObjectRef| o.kind == kind && scope.contains(&o.namespace, &o.name);
-        let objects = state.objects.iter().filter(|(o, _)| within(o)).map(|(_, v)| parse(v)).collect::<Result<_, _>>()?;
+        let objects = state
+            .objects
+            .iter()
+            .filter(|(o, _)| within(o))
+            .map(|(_, v)| parse(v))
+            .collect::<Result<_, _>>()?;
         Ok(Listing { objects, revision: Revision(state.log.len().to_string()) })
     }
 
@@ -239,7 +249,8 @@ impl Target for MemoryTarget {
                     };
                     at += 1;
                     if object.kind == kind && scope.contains(&object.namespace, &object.name) {
-                        let event = if dead { WatchEvent::Deleted(stored) } else { WatchEvent::Applied(stored) };
+                        let event =
+                            if dead { WatchEvent::Deleted(stored) } else { WatchEvent::Applied(stored) };
                         return Some((Ok(event), at));
                     }
                 }
@@ -248,7 +259,12 @@ impl Target for MemoryTarget {
         .boxed())
     }
 
-    async fn apply(&self, _: &Kind, manifest: &Manifest, options: &ApplyOptions) -> Result<Object, TargetError> {
+    async fn apply(
+        &self,
+        _: &Kind,
+        manifest: &Manifest,
+        options: &ApplyOptions,
+    ) -> Result<Object, TargetError> {
         let object = manifest.reference();
         let manager = Manager {
             name: options.manager.clone(),
@@ -262,7 +278,14 @@ impl Target for MemoryTarget {
             if wanted.is_some() && wanted != uid {
                 return Err(TargetError::Conflict(format!("{object}: uid is {uid:?}, not {wanted:?}")));
             }
-            apply::apply(old, &without(manifest.value(), &["status"], &["uid"]), None, &manager, options.force).map_err(|e| match e {
+            apply::apply(
+                old,
+                &without(manifest.value(), &["status"], &["uid"]),
+                None,
+                &manager,
+                options.force,
+            )
+            .map_err(|e| match e {
                 ApplyError::Conflicts(_) => TargetError::Conflict(e.to_string()),
                 _ => TargetError::Invalid(e.to_string()),
             })
@@ -270,11 +293,19 @@ impl Target for MemoryTarget {
         stored.ok_or_else(|| TargetError::NotFound(object.to_string()))
     }
 
-    async fn set_status(&self, seen: &Object, _: &Kind, status: Map<String, Value>, _: &str) -> Result<Object, TargetError> {
+    async fn set_status(
+        &self,
+        seen: &Object,
+        _: &Kind,
+        status: Map<String, Value>,
+        _: &str,
+    ) -> Result<Object, TargetError> {
         let object = seen.reference();
         let stored = self.write(&object, |old| {
             let mut new = old.cloned().ok_or_else(|| TargetError::NotFound(object.to_string()))?;
-            if new.pointer("/metadata/resourceVersion").and_then(Value::as_str) != Some(seen.resource_version()) {
+            if new.pointer("/metadata/resourceVersion").and_then(Value::as_str)
+                != Some(seen.resource_version())
+            {
                 return Err(TargetError::Conflict(format!("{object} has been modified")));
             }
             if let Some(map) = new.as_object_mut() {
@@ -285,7 +316,13 @@ impl Target for MemoryTarget {
         stored.ok_or_else(|| TargetError::NotFound(object.to_string()))
     }
 
-    async fn delete(&self, kind: &Kind, namespace: &str, name: &str, options: &DeleteOptions) -> Result<(), TargetError> {
+    async fn delete(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<(), TargetError> {
         let object = ObjectRef::new(kind.group_kind(), namespace, name);
         let mut state = self.state();
         let Some(old) = state.objects.get(&object) else { return Ok(()) };

@@ -111,7 +111,9 @@ async fn reads_are_never_older_than_its_own_writes() {
     async fn reads_itself(thing: &Thing, cluster: &Cluster) -> Result<DesiredState> {
         let seen = cluster.get::<ConfigMap>("own").await?.and_then(|c| c.data).unwrap_or_default();
         let message = if seen.contains_key("value") { "seen" } else { "missing" };
-        Ok(DesiredState::new().with_value(config_map("own", &thing.spec.size.to_string())).status(json!({"message": message})))
+        Ok(DesiredState::new()
+            .with_value(config_map("own", &thing.spec.size.to_string()))
+            .status(json!({"message": message})))
     }
     let target = target();
     let _runtime = runtime(&target, reconciler(reads_itself), ReconcilerOptions::default()).await;
@@ -140,21 +142,32 @@ async fn panics_and_overlong_runs_stay_with_their_resource() {
     eventually("the panic", || error("panics"), |e| e.contains("panicked: on purpose")).await;
     eventually("the time-out", || error("hangs"), |e| e.contains("did not answer within 50ms")).await;
     let metrics = runtime.metrics();
-    assert!(metrics.contains("controller_runtime_reconcile_panics_total{controller=\"Thing.example.com\"}"), "{metrics}");
+    assert!(
+        metrics.contains("controller_runtime_reconcile_panics_total{controller=\"Thing.example.com\"}"),
+        "{metrics}"
+    );
 }
 
 #[tokio::test]
 async fn a_finalizer_removes_everything_in_reverse_order_of_stages() {
     async fn staged(_: &Thing, _: &Cluster) -> Result<DesiredState> {
-        Ok(DesiredState::new().with_value(config_map("first", "x")).then().with_value(config_map("second", "x")))
+        Ok(DesiredState::new()
+            .with_value(config_map("first", "x"))
+            .then()
+            .with_value(config_map("second", "x")))
     }
     let target = target();
-    let options = ReconcilerOptions { finalizer: Some("example.com/finalizer".into()), ..ReconcilerOptions::default() };
+    let options =
+        ReconcilerOptions { finalizer: Some("example.com/finalizer".into()), ..ReconcilerOptions::default() };
     let _runtime = runtime(&target, reconciler(staged), options).await;
     target.put(thing("t", 1)).unwrap();
     eventually("both maps", || maps(&target), |m| m.len() == 2).await;
     // Somebody else holds the second map for a while.
-    target.edit(&reference("ConfigMap", "second"), |v| v["metadata"]["finalizers"] = json!(["example.com/hold"])).unwrap();
+    target
+        .edit(&reference("ConfigMap", "second"), |v| {
+            v["metadata"]["finalizers"] = json!(["example.com/hold"])
+        })
+        .unwrap();
     let t = reference("Thing.example.com", "t");
     target.edit(&t, |v| v["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into()).unwrap();
     let state = eventually("terminating", || ready(&target, &t), |r| r.1 == "Terminating").await;
@@ -190,7 +203,9 @@ async fn an_object_of_another_release_is_a_conflict_and_stays_as_it_is() {
     eventually("the map", || maps(&target), |m| m.len() == 1).await;
     let before = target.peek(&reference("ConfigMap", "c0"));
     target.put(thing("b", 1)).unwrap();
-    let state = eventually("a conflict", || ready(&target, &reference("Thing.example.com", "b")), |r| r.1 == "Error").await;
+    let state =
+        eventually("a conflict", || ready(&target, &reference("Thing.example.com", "b")), |r| r.1 == "Error")
+            .await;
     assert!(state.2.contains("already owned by \"default/example.com.Thing.default.a\""), "{state:?}");
     settle().await;
     assert_eq!(target.peek(&reference("ConfigMap", "c0")), before);
@@ -202,9 +217,12 @@ async fn an_unowned_object_is_adopted_only_if_allowed() {
         let target = target();
         target.put(config_map("c0", "theirs")).unwrap();
         let plan = PlanOptions { adopt, ..PlanOptions::default() };
-        let _runtime = runtime(&target, Sized::default(), ReconcilerOptions { plan, ..ReconcilerOptions::default() }).await;
+        let _runtime =
+            runtime(&target, Sized::default(), ReconcilerOptions { plan, ..ReconcilerOptions::default() })
+                .await;
         target.put(thing("t", 1)).unwrap();
-        eventually("a verdict", || ready(&target, &reference("Thing.example.com", "t")), |r| !r.1.is_empty()).await;
+        eventually("a verdict", || ready(&target, &reference("Thing.example.com", "t")), |r| !r.1.is_empty())
+            .await;
         let value = target.peek(&reference("ConfigMap", "c0")).unwrap()["data"]["value"].clone();
         assert_eq!(value, if taken { "x" } else { "theirs" });
     }
@@ -253,7 +271,9 @@ async fn a_watch_ends_when_nobody_reads_it_any_more() {
     settle().await;
     assert_eq!(runtime.watches(), 2, "five readers share one watch");
     for i in 0..5 {
-        target.edit(&reference("Thing.example.com", &format!("t{i}")), |v| v["spec"]["size"] = 0.into()).unwrap();
+        target
+            .edit(&reference("Thing.example.com", &format!("t{i}")), |v| v["spec"]["size"] = 0.into())
+            .unwrap();
     }
     eventually("the watch of the secret ends", || runtime.watches(), |n| *n == 1).await;
 }
@@ -262,7 +282,8 @@ async fn a_watch_ends_when_nobody_reads_it_any_more() {
 async fn a_journal_replays_without_the_world_and_shows_the_first_difference() {
     async fn copies(_: &Thing, cluster: &Cluster) -> Result<DesiredState> {
         let secret = cluster.get::<Secret>("source").await?.and_then(|s| s.data).unwrap_or_default();
-        let text = secret.get("password").map(|b| String::from_utf8_lossy(&b.0).into_owned()).unwrap_or_default();
+        let text =
+            secret.get("password").map(|b| String::from_utf8_lossy(&b.0).into_owned()).unwrap_or_default();
         Ok(DesiredState::new().with_value(config_map("copy", &text)))
     }
     async fn changed(_: &Thing, _: &Cluster) -> Result<DesiredState> {

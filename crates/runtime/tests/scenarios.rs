@@ -74,7 +74,8 @@ async fn a_failed_job_stops_the_pipeline_and_says_so() {
         })
         .unwrap();
     let p = reference("Thing.example.com", "p");
-    let (status, reason, message) = eventually("the verdict", || ready(&target, &p), |r| r.1 == "Error").await;
+    let (status, reason, message) =
+        eventually("the verdict", || ready(&target, &p), |r| r.1 == "Error").await;
     assert_eq!((status.as_str(), reason.as_str()), ("False", "Error"));
     assert_eq!(message, "default/Job.batch:p-one: job has failed: BackoffLimitExceeded: exit code 3");
     settle().await;
@@ -90,7 +91,8 @@ async fn app(thing: &Thing, cluster: &Cluster) -> Result<DesiredState> {
         return Ok(desired.waiting_for(format!("Secret {secret}")));
     };
     let version = found.metadata.resource_version.unwrap_or_default();
-    let deployment = named::<Deployment>(json!({"metadata": {"name": name, "annotations": {"secret": version}},
+    let deployment =
+        named::<Deployment>(json!({"metadata": {"name": name, "annotations": {"secret": version}},
         "spec": {"selector": {}, "template": {}}}))?;
     Ok(desired.with(&deployment))
 }
@@ -121,9 +123,12 @@ async fn an_app_waits_for_a_secret_that_somebody_else_creates() {
     eventually("readiness", || ready(&target, &a), |r| r.0 == "True").await;
 
     // The Secret is not owned, and a change of it is seen all the same.
-    let before = target.peek(&reference("Deployment.apps", "a")).unwrap()["metadata"]["annotations"]["secret"].clone();
+    let before =
+        target.peek(&reference("Deployment.apps", "a")).unwrap()["metadata"]["annotations"]["secret"].clone();
     target.put(secret("dHdv")).unwrap();
-    let annotation = || target.peek(&reference("Deployment.apps", "a")).unwrap()["metadata"]["annotations"]["secret"].clone();
+    let annotation = || {
+        target.peek(&reference("Deployment.apps", "a")).unwrap()["metadata"]["annotations"]["secret"].clone()
+    };
     eventually("the new secret", annotation, |v| *v != before).await;
 }
 

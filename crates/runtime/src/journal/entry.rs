@@ -45,12 +45,16 @@ pub(super) fn read_to_json(read: &Read) -> Value {
         Read::Get { kind, namespace, name } => {
             json!({"get": {"apiVersion": kind.api_version(), "kind": &*kind.kind, "namespace": &**namespace, "name": &**name}})
         }
-        Read::List { kind, namespace, selector } => json!({"list": {"apiVersion": kind.api_version(), "kind": &*kind.kind,
-            "namespace": namespace.as_deref(), "selector": &**selector}}),
+        Read::List { kind, namespace, selector } => {
+            json!({"list": {"apiVersion": kind.api_version(), "kind": &*kind.kind,
+            "namespace": namespace.as_deref(), "selector": &**selector}})
+        }
         Read::OlderThan { object, created, age } => {
             json!({"olderThan": {"object": object.to_string(), "created": &**created, "ageMs": millis(*age)}})
         }
-        Read::Mapping { group, version, kind } => json!({"mapping": {"group": &**group, "version": &**version, "kind": &**kind}}),
+        Read::Mapping { group, version, kind } => {
+            json!({"mapping": {"group": &**group, "version": &**version, "kind": &**kind}})
+        }
         other => json!({"other": other.to_string()}),
     }
 }
@@ -62,7 +66,9 @@ fn millis(d: Duration) -> u64 {
 pub(super) fn answer_to_json(answer: &Answer) -> Value {
     match answer {
         Answer::Object(object) => json!({"object": object.as_ref().map(Object::to_value)}),
-        Answer::Objects(objects) => json!({"objects": objects.iter().map(Object::to_value).collect::<Vec<_>>()}),
+        Answer::Objects(objects) => {
+            json!({"objects": objects.iter().map(Object::to_value).collect::<Vec<_>>()})
+        }
         Answer::Flag(flag) => json!({"flag": flag}),
         Answer::Kind(kind) => json!({"kind": kind.as_ref().map(|k| json!({
             "apiVersion": k.gvk.api_version(), "kind": &*k.gvk.kind, "plural": &*k.plural, "namespaced": k.namespaced}))}),

@@ -49,10 +49,10 @@ impl Mask {
         let Some(plain) = decode(encoded) else { return };
         let stand_in = self.stand_in(&plain);
         self.values.insert(encoded.to_owned(), encode(stand_in.as_bytes()));
-        if let Ok(text) = String::from_utf8(plain) {
-            if text.len() >= SHORTEST {
-                self.values.insert(text, stand_in);
-            }
+        if let Ok(text) = String::from_utf8(plain)
+            && text.len() >= SHORTEST
+        {
+            self.values.insert(text, stand_in);
         }
     }
 
@@ -74,10 +74,13 @@ impl Mask {
             Value::Array(list) => list.iter_mut().for_each(|v| self.apply(v)),
             Value::Object(map) => {
                 // What a manager last applied holds the values a second time, inside a text.
-                if map.get("kind").and_then(Value::as_str) == Some("Secret") {
-                    if let Some(annotations) = map.get_mut("metadata").and_then(|m| m.get_mut("annotations")).and_then(Value::as_object_mut) {
-                        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-                    }
+                if map.get("kind").and_then(Value::as_str) == Some("Secret")
+                    && let Some(annotations) = map
+                        .get_mut("metadata")
+                        .and_then(|m| m.get_mut("annotations"))
+                        .and_then(Value::as_object_mut)
+                {
+                    annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
                 }
                 map.values_mut().for_each(|v| self.apply(v));
             }
@@ -101,7 +104,8 @@ mod tests {
 
     #[test]
     fn no_value_of_a_secret_is_left_anywhere() {
-        let secret = json!({"kind": "Secret", "data": {"password": encode(b"hunter2!"), "pin": encode(b"42")}});
+        let secret =
+            json!({"kind": "Secret", "data": {"password": encode(b"hunter2!"), "pin": encode(b"42")}});
         let mut output = json!({"env": [{"value": "postgres://u:hunter2!@db"}, {"value": "42"}], "copy": encode(b"hunter2!")});
         let mut mask = Mask::new([1; 16]);
         mask.learn(&secret);
@@ -109,8 +113,18 @@ mod tests {
         mask.apply(&mut masked);
         mask.apply(&mut output);
         let text = format!("{masked}{output}");
-        assert!(!text.contains("hunter2!") && !text.contains(&encode(b"hunter2!")) && !text.contains(&encode(b"42")), "{text}");
-        let stand_in = String::from_utf8(decode(masked["data"]["password"].as_str().unwrap()).unwrap()).unwrap();
-        assert_eq!(output["env"][0]["value"], format!("postgres://u:{stand_in}@db"), "the same stand-in everywhere");
+        assert!(
+            !text.contains("hunter2!")
+                && !text.contains(&encode(b"hunter2!"))
+                && !text.contains(&encode(b"42")),
+            "{text}"
+        );
+        let stand_in =
+            String::from_utf8(decode(masked["data"]["password"].as_str().unwrap()).unwrap()).unwrap();
+        assert_eq!(
+            output["env"][0]["value"],
+            format!("postgres://u:{stand_in}@db"),
+            "the same stand-in everywhere"
+        );
     }
 }

@@ -51,14 +51,16 @@ impl Source for Recorded {
 impl Replay {
     /// Opens a journal.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|e| Error::terminal(format!("cannot open the journal {}: {e}", path.display())))?;
+        let file = File::open(path)
+            .map_err(|e| Error::terminal(format!("cannot open the journal {}: {e}", path.display())))?;
         Ok(Self { path: path.to_owned(), lines: BufReader::new(file).lines(), line: 0 })
     }
 
     /// Runs one entry again. `Ok(None)` if the same came out.
     pub async fn run(entry: &JournalEntry, reconciler: &dyn DynReconciler) -> Result<Option<Difference>> {
         let resource = Object::from_value(&entry.resource)?;
-        let namespace = if resource.namespace().is_empty() { "default".into() } else { resource.namespace().clone() };
+        let namespace =
+            if resource.namespace().is_empty() { "default".into() } else { resource.namespace().clone() };
         let cluster = Cluster::new(Arc::new(Recorded(entry.clone())), namespace);
         let outcome = reconciler.reconcile_object(&resource, &cluster).await.and_then(|d| d.checked());
         let (desired, error) = match &outcome {
@@ -82,8 +84,12 @@ impl Iterator for Replay {
         let at = format!("{}:{}", self.path.display(), self.line);
         Some(match line {
             Err(e) => Err(Error::terminal(format!("{at}: {e}"))),
-            Ok(line) if line.len() > LINE_LIMIT => Err(Error::invalid(at, format!("is longer than {LINE_LIMIT} bytes"))),
-            Ok(line) => serde_json::from_str(&line).map_err(|e| Error::invalid(at, format!("is not a run: {e}"))),
+            Ok(line) if line.len() > LINE_LIMIT => {
+                Err(Error::invalid(at, format!("is longer than {LINE_LIMIT} bytes")))
+            }
+            Ok(line) => {
+                serde_json::from_str(&line).map_err(|e| Error::invalid(at, format!("is not a run: {e}")))
+            }
         })
     }
 }
@@ -95,11 +101,15 @@ fn first_difference(path: &str, recorded: &Value, replayed: &Value) -> Option<Di
         (Value::Object(a), Value::Object(b)) => {
             let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             let null = Value::Null;
-            keys.into_iter().find_map(|k| first_difference(&below(k), a.get(k).unwrap_or(&null), b.get(k).unwrap_or(&null)))
+            keys.into_iter().find_map(|k| {
+                first_difference(&below(k), a.get(k).unwrap_or(&null), b.get(k).unwrap_or(&null))
+            })
         }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            a.iter().zip(b).enumerate().find_map(|(i, (a, b))| first_difference(&format!("{path}[{i}]"), a, b))
-        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a
+            .iter()
+            .zip(b)
+            .enumerate()
+            .find_map(|(i, (a, b))| first_difference(&format!("{path}[{i}]"), a, b)),
         (a, b) => Some(Difference { path: path.to_owned(), recorded: a.clone(), replayed: b.clone() }),
     }
 }

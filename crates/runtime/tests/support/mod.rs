@@ -39,7 +39,11 @@ pub fn target() -> MemoryTarget {
     target
 }
 
-pub async fn runtime(target: &MemoryTarget, reconciler: impl DynReconciler + 'static, options: ReconcilerOptions) -> Runtime {
+pub async fn runtime(
+    target: &MemoryTarget,
+    reconciler: impl DynReconciler + 'static,
+    options: ReconcilerOptions,
+) -> Runtime {
     let runtime = Runtime::new(RuntimeOptions::default());
     runtime.add_target(TargetFor::Everything, Arc::new(target.clone()));
     runtime.register(Arc::new(reconciler), options).await;
@@ -55,7 +59,11 @@ pub fn reference(kind: &str, name: &str) -> ObjectRef {
 }
 
 /// Waits until something is so; fails with what was seen last when it takes too long.
-pub async fn eventually<T: std::fmt::Debug>(what: &str, mut look: impl FnMut() -> T, good: impl Fn(&T) -> bool) -> T {
+pub async fn eventually<T: std::fmt::Debug>(
+    what: &str,
+    mut look: impl FnMut() -> T,
+    good: impl Fn(&T) -> bool,
+) -> T {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
     loop {
         let seen = look();
@@ -74,7 +82,8 @@ pub async fn settle() {
 
 pub fn ready(target: &MemoryTarget, object: &ObjectRef) -> (String, String, String) {
     let value = target.peek(object).unwrap_or_default();
-    let conditions = value.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let conditions =
+        value.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
     let ready = conditions.into_iter().find(|c| c["type"] == "Ready").unwrap_or_default();
     let text = |f: &str| ready[f].as_str().unwrap_or_default().to_owned();
     (text("status"), text("reason"), text("message"))
@@ -82,6 +91,8 @@ pub fn ready(target: &MemoryTarget, object: &ObjectRef) -> (String, String, Stri
 
 pub fn complete(target: &MemoryTarget, job: &str) {
     target
-        .edit(&reference("Job.batch", job), |v| v["status"] = json!({"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]}))
+        .edit(&reference("Job.batch", job), |v| {
+            v["status"] = json!({"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]})
+        })
         .unwrap();
 }
