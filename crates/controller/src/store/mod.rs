@@ -15,6 +15,8 @@ mod revision;
 mod revisioned;
 mod snapshot;
 mod state;
+#[cfg(test)]
+mod tests;
 mod transaction;
 mod watch;
 mod write;

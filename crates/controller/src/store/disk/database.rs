@@ -41,16 +41,7 @@ impl Database {
     pub(crate) fn open(path: &Path, retention: Retention) -> Result<(Self, State), StoreError> {
         guarded(path, || {
             if !path.try_exists().map_err(|error| io(path, &error))? {
-                create(path, |redb| {
-                    let transaction = redb.begin_write()?;
-                    transaction.open_table(REVISIONS)?;
-                    let mut meta = transaction.open_table(META)?;
-                    meta.insert(FORMAT, FORMAT_VERSION)?;
-                    meta.insert(COMPACTED, 0)?;
-                    meta.insert(BASE, 0)?;
-                    drop(meta);
-                    Ok(transaction.commit()?)
-                })?;
+                create(path, initialise)?;
             }
             create::secure(path).map_err(|error| io(path, &error))?;
             let redb = redb::Database::builder()
@@ -149,6 +140,18 @@ impl Database {
             Err(broken(to, "it exists already", "give the backup a new name; nothing is ever replaced"))
         }
     }
+}
+
+/// Makes an empty store of a new database.
+pub(super) fn initialise(redb: &redb::Database) -> Result<(), redb::Error> {
+    let transaction = redb.begin_write()?;
+    transaction.open_table(REVISIONS)?;
+    let mut meta = transaction.open_table(META)?;
+    meta.insert(FORMAT, FORMAT_VERSION)?;
+    meta.insert(COMPACTED, 0)?;
+    meta.insert(BASE, 0)?;
+    drop(meta);
+    Ok(transaction.commit()?)
 }
 
 /// Creates a database file and fills it; `false` if there is a file.
