@@ -16,6 +16,7 @@ mod object_ref;
 pub mod owner;
 pub mod patch;
 pub mod plan;
+pub mod quantity;
 pub mod queue;
 mod read;
 pub mod readiness;

@@ -38,7 +38,12 @@ fn collect(value: &Value, node: Option<&Node>, trail: Trail<'_>, refuse: &mut Re
             for (name, value) in map {
                 let node_of = field(node, name);
                 let below = collect(value, node_of, Trail::Field(&trail, name), refuse);
-                let hollow = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+                // Kubernetes does not count empty lists here, and so an apply of one may need two rounds to settle.
+                let hollow = match value {
+                    Value::Object(map) => map.is_empty(),
+                    Value::Array(list) => list.is_empty(),
+                    other => other.is_null(),
+                };
                 let whole = matches!(Shape::of(value, node_of), Shape::Whole);
                 let member = whole || hollow || !is_named(node, name);
                 set.put(PathElement::Field(name.clone()), member, below);

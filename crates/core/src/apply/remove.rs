@@ -7,8 +7,8 @@ use super::shape::{Shape, field, item};
 use crate::managed_fields::{FieldSet, PathElement};
 use crate::schema::Node;
 
-/// The value without the members of a set. What thereby loses its last part goes too: then the answer is None.
-pub(super) fn remove(value: &Value, set: &FieldSet, node: Option<&Node>) -> Option<Value> {
+/// The value without the members of a set. What thereby loses its last part goes too, unless it is itself owned.
+pub(super) fn remove(value: &Value, set: &FieldSet, owned: &FieldSet, node: Option<&Node>) -> Option<Value> {
     if set.is_empty() {
         return Some(value.clone());
     }
@@ -22,7 +22,7 @@ pub(super) fn remove(value: &Value, set: &FieldSet, node: Option<&Node>) -> Opti
                     continue;
                 }
                 let kept = match set.below(&element) {
-                    Some(below) => remove(value, below, field(node, name)),
+                    Some(below) => inside(value, below, &element, owned, field(node, name)),
                     None => Some(value.clone()),
                 };
                 if let Some(kept) = kept {
@@ -35,7 +35,7 @@ pub(super) fn remove(value: &Value, set: &FieldSet, node: Option<&Node>) -> Opti
             let kept = list.iter().filter_map(|entry| match key(entry, node) {
                 Ok(key) if set.has(&key) => None,
                 Ok(key) => match set.below(&key) {
-                    Some(below) => remove(entry, below, item(node)),
+                    Some(below) => inside(entry, below, &key, owned, item(node)),
                     None => Some(entry.clone()),
                 },
                 Err(_) => Some(entry.clone()),
@@ -43,5 +43,15 @@ pub(super) fn remove(value: &Value, set: &FieldSet, node: Option<&Node>) -> Opti
             let kept: Vec<Value> = kept.collect();
             (list.is_empty() || !kept.is_empty()).then_some(Value::Array(kept))
         }
+    }
+}
+
+fn inside(value: &Value, set: &FieldSet, element: &PathElement, owned: &FieldSet, node: Option<&Node>) -> Option<Value> {
+    const NOTHING: &FieldSet = &FieldSet::new();
+    let kept = remove(value, set, owned.below(element).unwrap_or(NOTHING), node);
+    match value {
+        Value::Object(_) if kept.is_none() && owned.has(element) => Some(Value::Object(Map::new())),
+        Value::Array(_) if kept.is_none() && owned.has(element) => Some(Value::Array(Vec::new())),
+        _ => kept,
     }
 }

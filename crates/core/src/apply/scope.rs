@@ -28,10 +28,10 @@ pub(super) enum Scope {
 }
 
 impl Scope {
-    pub(super) fn of(manager: &Manager, schema: Option<&Schema>) -> Self {
+    pub(super) fn of(manager: &Manager, schema: &Schema) -> Self {
         match manager.subresource.as_deref() {
             Some(STATUS) => Self::Status,
-            _ if schema.is_some_and(Schema::has_plain_status) => Self::All,
+            _ if schema.has_plain_status() => Self::All,
             _ => Self::Main,
         }
     }

@@ -38,7 +38,8 @@ pub fn apply(
     manager: &Manager,
     force: bool,
 ) -> Result<Value, ApplyError> {
-    let node = schema.map(Schema::root);
+    let schema = schema.unwrap_or_else(|| Schema::untyped());
+    let node = Some(schema.root());
     let scope = Scope::of(manager, schema);
     let config = config(applied, scope)?;
     let set = applied_fields(&config, node).map_err(ApplyError::Invalid)?;
@@ -88,7 +89,8 @@ pub fn apply(
 /// applies.
 #[must_use]
 pub fn update(live: Option<&Value>, new: Value, schema: Option<&Schema>, manager: &Manager) -> Value {
-    let node = schema.map(Schema::root);
+    let schema = schema.unwrap_or_else(|| Schema::untyped());
+    let node = Some(schema.root());
     let scope = Scope::of(manager, schema);
     let before = live.map(owners).unwrap_or_default();
     let (mut owners, reset) = asked_owners(&before, &new, manager);
@@ -140,14 +142,16 @@ fn prune(merged: Value, last: &FieldSet, now: &FieldSet, others: &[ManagerEntry]
     let owned = others.iter().fold(now.clone(), |owned, entry| owned.union(&entry.fields));
     let owned = with_parents(&owned, node);
     let all = with_parents(&fields(&merged, node), node);
-    let gone = |value: Option<Value>| value.unwrap_or_else(|| Value::Object(Map::new()));
+    let without = |set: &FieldSet| {
+        remove(&merged, set, &owned, node).unwrap_or_else(|| Value::Object(Map::new()))
+    };
 
     // Without all that was applied last time; then with what somebody owns; then with what nobody ever applied.
-    let bare = gone(remove(&merged, &last, node));
+    let bare = without(&last);
     let kept = with_parents(&fields(&bare, node), node).union(&owned);
-    let kept = gone(remove(&merged, &all.difference(&kept), node));
+    let kept = without(&all.difference(&kept));
     let kept = with_parents(&fields(&kept, node), node);
-    gone(remove(&merged, &all.difference(&kept).intersection(&last), node))
+    without(&all.difference(&kept).intersection(&last))
 }
 
 /// Takes changed and removed fields from all managers. Unless forced, changed fields that somebody owns are conflicts,

@@ -1,7 +1,7 @@
 //! A schema as it is kept: compiled once, shared by reference, walked beside a value.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Number, Value};
 
@@ -34,6 +34,16 @@ impl Schema {
         self
     }
 
+    /// What is known of any object: its metadata. Elsewhere lists are atomic and maps granular.
+    pub(crate) fn untyped() -> &'static Self {
+        static UNTYPED: OnceLock<Schema> = OnceLock::new();
+        UNTYPED.get_or_init(|| {
+            let mut root = Node { preserve: true, resource: true, ..Node::default() };
+            super::meta::complete(&mut root);
+            Self { root: Arc::new(root), not_enforced: Arc::new([]), plain_status: false }
+        })
+    }
+
     pub(crate) fn root(&self) -> &Node {
         &self.root
     }
@@ -53,10 +63,6 @@ impl Types {
 
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().position(|known| *known == name).map(|bit| Self(1 << bit))
-    }
-
-    pub(super) const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
     }
 
     pub(super) const fn is_any(self) -> bool {

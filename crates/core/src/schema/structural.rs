@@ -130,5 +130,10 @@ fn default_fits(node: &Node, path: &FieldPath, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::invalid(at, default, format!("must not have unknown fields: {first}")));
         return;
     }
-    errors.extend(validate_node(default, node).into_iter().map(|error| error.under(at.clone())));
+    for mut error in validate_node(default, node) {
+        if error.detail.starts_with("in body") {
+            error.detail.insert_str(0, "default ");
+        }
+        errors.push(error.under(at.clone()));
+    }
 }
