@@ -1,0 +1,19 @@
+//! HTTP and TLS around the [`Api`](crate::Api).
+
+mod accept;
+mod answer;
+mod body;
+mod discovery;
+mod handler;
+mod limits;
+mod listen;
+mod metrics;
+mod path;
+mod query;
+mod resources;
+mod stream;
+
+pub use limits::Limits;
+
+pub(crate) use handler::Handler;
+pub(crate) use listen::Listener;
