@@ -97,7 +97,7 @@ async fn compare(name: &str, store: Arc<dyn RevisionedStore>, directory: &Path) 
             ours.add(commits(&store, writers).await?);
         }
         println!(
-            "{name:<7}{writers:>8}{:>12.0}{:>12.0}{:>9.2}{:>12.0?}{:>12.0?}{:>12.0?}{:>9.2}",
+            "{name:<7}{writers:>8}{:>12.0}{:>12.0}{:>9.2}{:>12.2?}{:>12.2?}{:>12.2?}{:>9.2}",
             ours.per_second(),
             disk.per_second(),
             ours.per_second() / disk.per_second(),

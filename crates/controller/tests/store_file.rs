@@ -1,5 +1,7 @@
 //! The store's file: whose it is, what is refused, what damage does, and backups.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod store_support;
 
 use std::fs;

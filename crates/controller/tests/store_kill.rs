@@ -1,5 +1,7 @@
 //! A process that writes under load is killed at random points. What it was told is written is there.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod store_support;
 
 use std::collections::BTreeMap;

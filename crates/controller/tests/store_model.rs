@@ -1,5 +1,7 @@
 //! Both stores do what one simple model does, whatever they are asked in whatever order.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod store_support;
 
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Watches under load and at their end, and the bounds.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod store_support;
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
 //! What the store's tests share: a model that is too simple to be wrong, and stores to hold against it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::collections::BTreeMap;

@@ -152,7 +152,7 @@ fn now(state: &State) -> (Revision, Page) {
 
 fn transaction(key: u64, size: usize) -> Transaction {
     let key: Arc<str> = format!("{key}").into();
-    let write = if size % 6 == 0 {
+    let write = if size.is_multiple_of(6) {
         Write::Delete { key, expect: Expect::Any }
     } else {
         Write::Put { key, value: vec![size as u8; size].into(), expect: Expect::Any }
