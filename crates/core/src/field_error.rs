@@ -83,7 +83,12 @@ const MAX_SHOWN: usize = 512;
 impl FieldError {
     /// An error of any kind.
     #[must_use]
-    pub fn new(path: impl Into<FieldPath>, kind: FieldErrorKind, detail: impl Into<String>, bad_value: Option<Value>) -> Self {
+    pub fn new(
+        path: impl Into<FieldPath>,
+        kind: FieldErrorKind,
+        detail: impl Into<String>,
+        bad_value: Option<Value>,
+    ) -> Self {
         Self { path: path.into(), kind, detail: detail.into(), bad_value }
     }
 

@@ -97,7 +97,11 @@ impl From<&str> for FieldPath {
             }
             let name = rest.strip_prefix('.').unwrap_or(rest);
             let first = name.chars().next().map_or(0, char::len_utf8);
-            let end = name.char_indices().skip(1).find(|(_, c)| matches!(c, '.' | '[')).map_or(name.len(), |(at, _)| at);
+            let end = name
+                .char_indices()
+                .skip(1)
+                .find(|(_, c)| matches!(c, '.' | '['))
+                .map_or(name.len(), |(at, _)| at);
             let (name, after) = name.split_at(end.max(first));
             if !name.is_empty() {
                 steps.push(Step::Field(name.to_owned()));

@@ -169,8 +169,11 @@ impl<'de> Visitor<'de> for &Place<'_> {
         self.enter()?;
         let mut list = Vec::new();
         loop {
-            let place =
-                Place { state: self.state, trail: Some((self, Here::Index(list.len()))), depth: self.depth + 1 };
+            let place = Place {
+                state: self.state,
+                trail: Some((self, Here::Index(list.len()))),
+                depth: self.depth + 1,
+            };
             match access.next_element_seed(&place)? {
                 Some(value) => list.push(value),
                 None => return Ok(Value::Array(list)),
@@ -188,7 +191,8 @@ impl<'de> Visitor<'de> for &Place<'_> {
                 return Err(self.state.fail(JsonError::DuplicateKey { path: FieldPath::from_steps(steps) }));
             }
             let value = {
-                let place = Place { state: self.state, trail: Some((self, Here::Key(&key))), depth: self.depth + 1 };
+                let place =
+                    Place { state: self.state, trail: Some((self, Here::Key(&key))), depth: self.depth + 1 };
                 access.next_value_seed(&place)?
             };
             map.insert(key, value);
@@ -221,7 +225,10 @@ mod tests {
 
     #[test]
     fn reads_what_is_json() {
-        assert_eq!(read(r#" {"a":[1,-2,1.5,null,true,"x"]} "#), Ok(json!({"a": [1, -2, 1.5, null, true, "x"]})));
+        assert_eq!(
+            read(r#" {"a":[1,-2,1.5,null,true,"x"]} "#),
+            Ok(json!({"a": [1, -2, 1.5, null, true, "x"]}))
+        );
         assert_eq!(read("18446744073709551615"), Ok(json!(u64::MAX)));
     }
 
@@ -246,7 +253,10 @@ mod tests {
         assert!(matches!(read("1e999"), Err(JsonError::Syntax(_))));
         let deep = "[".repeat(100_000);
         let limits = Limits { bytes: usize::MAX, depth: usize::MAX };
-        assert!(matches!(parse(deep.as_bytes(), limits), Err(JsonError::TooDeep { limit: Limits::MAX_DEPTH, .. })));
+        assert!(matches!(
+            parse(deep.as_bytes(), limits),
+            Err(JsonError::TooDeep { limit: Limits::MAX_DEPTH, .. })
+        ));
     }
 
     proptest! {

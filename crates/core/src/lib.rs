@@ -24,6 +24,7 @@ mod reconciler;
 mod resource;
 pub mod schema;
 pub mod selector;
+pub mod strategic;
 #[cfg(test)]
 mod testing;
 

@@ -42,7 +42,9 @@ pub enum PatchError {
     #[error("the patched object would be nested more than {MAX_DEPTH} deep")]
     TooDeep,
     /// The copies or the work of the patch pass their bounds.
-    #[error("the patch copies or moves too much (at most {MAX_COPIED} bytes of copies): send the values themselves")]
+    #[error(
+        "the patch copies or moves too much (at most {MAX_COPIED} bytes of copies): send the values themselves"
+    )]
     TooMuch,
 }
 
@@ -90,7 +92,10 @@ pub fn json_patch(target: &mut Value, patch: &Value) -> Result<(), PatchError> {
     }
     let mut operations = Vec::with_capacity(list.len());
     for (position, operation) in list.iter().enumerate() {
-        operations.push(read(operation).map_err(|reason| PatchError::Malformed(format!("operation {position}: {reason}")))?);
+        operations.push(
+            read(operation)
+                .map_err(|reason| PatchError::Malformed(format!("operation {position}: {reason}")))?,
+        );
     }
     let mut budget = Budget { depth: measure(target)?, copied: 0, work: 0 };
     let mut patched = target.clone();
@@ -126,7 +131,9 @@ fn measure(value: &Value) -> Result<usize, PatchError> {
             _ => return Some(0),
         };
         let left = left.checked_sub(1)?;
-        (&mut children).try_fold(0, |deepest: usize, child| Some(deepest.max(depth(child, left)?))).map(|deepest| deepest + 1)
+        (&mut children)
+            .try_fold(0, |deepest: usize, child| Some(deepest.max(depth(child, left)?)))
+            .map(|deepest| deepest + 1)
     }
     depth(value, MAX_DEPTH).ok_or(PatchError::TooDeep)
 }
@@ -257,13 +264,24 @@ mod tests {
     fn a_failure_changes_nothing_and_names_the_operation() {
         let before = json!({"a": 1});
         let mut value = before.clone();
-        let patch = json!([{"op": "replace", "path": "/a", "value": 2}, {"op": "test", "path": "/a", "value": 3}]);
+        let patch =
+            json!([{"op": "replace", "path": "/a", "value": 2}, {"op": "test", "path": "/a", "value": 3}]);
         let error = json_patch(&mut value, &patch);
-        assert!(matches!(error, Err(PatchError::Failed { operation: 1, ref path, .. }) if path == "/a"), "{error:?}");
+        assert!(
+            matches!(error, Err(PatchError::Failed { operation: 1, ref path, .. }) if path == "/a"),
+            "{error:?}"
+        );
         let error = json_patch(&mut value, &json!([{"op": "remove", "path": "/x"}]));
         assert!(matches!(error, Err(PatchError::Failed { operation: 0, .. })));
-        for malformed in [json!({}), json!([{"op": "jump", "path": "/a"}]), json!([{"op": "add", "path": "a", "value": 1}])] {
-            assert!(matches!(json_patch(&mut value, &malformed), Err(PatchError::Malformed(_))), "{malformed}");
+        for malformed in [
+            json!({}),
+            json!([{"op": "jump", "path": "/a"}]),
+            json!([{"op": "add", "path": "a", "value": 1}]),
+        ] {
+            assert!(
+                matches!(json_patch(&mut value, &malformed), Err(PatchError::Malformed(_))),
+                "{malformed}"
+            );
         }
         assert_eq!(value, before);
     }
@@ -276,14 +294,18 @@ mod tests {
         let error = json_patch(&mut value, &Value::Array(operations));
         assert!(matches!(error, Err(PatchError::TooMuch)), "{error:?}");
 
-        let nested: Vec<Value> =
-            (0..20).map(|i| json!({"op": "copy", "from": "", "path": format!("{}/a", "/a".repeat((1 << i) - 1))})).collect();
+        let nested: Vec<Value> = (0..20)
+            .map(|i| json!({"op": "copy", "from": "", "path": format!("{}/a", "/a".repeat((1 << i) - 1))}))
+            .collect();
         let mut value = json!({"a": {}});
         let error = json_patch(&mut value, &Value::Array(nested));
         assert!(error.is_err(), "{error:?}");
 
         let many = vec![json!({"op": "test", "path": "", "value": {}}); MAX_OPERATIONS + 1];
-        assert!(matches!(json_patch(&mut json!({}), &Value::Array(many)), Err(PatchError::TooManyOperations { .. })));
+        assert!(matches!(
+            json_patch(&mut json!({}), &Value::Array(many)),
+            Err(PatchError::TooManyOperations { .. })
+        ));
     }
 
     #[test]

@@ -24,10 +24,14 @@ const DECIMAL: [(&str, i32); 10] =
 #[non_exhaustive]
 pub enum QuantityError {
     /// It does not follow the grammar.
-    #[error("{0:?} is no quantity: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
+    #[error(
+        "{0:?} is no quantity: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    )]
     Malformed(String),
     /// It is longer, or has more digits, than any amount needs.
-    #[error("a quantity may have {MAX_LENGTH} bytes, and {MAX_BINARY_FRACTION} digits behind the point with a binary suffix")]
+    #[error(
+        "a quantity may have {MAX_LENGTH} bytes, and {MAX_BINARY_FRACTION} digits behind the point with a binary suffix"
+    )]
     TooLong,
 }
 
@@ -233,7 +237,8 @@ impl fmt::Display for Quantity {
             Form::Exponent if tens == 0 => write!(f, "{value}"),
             Form::Exponent => write!(f, "{value}e{tens}"),
             Form::Decimal | Form::Binary => {
-                let suffix = DECIMAL.iter().find(|(_, power)| *power == tens).map_or("", |(suffix, _)| suffix);
+                let suffix =
+                    DECIMAL.iter().find(|(_, power)| *power == tens).map_or("", |(suffix, _)| suffix);
                 write!(f, "{value}{suffix}")
             }
         }
@@ -299,12 +304,43 @@ mod tests {
     #[test]
     fn prints_canonically() {
         for (text, expected) in [
-            ("0", "0"), ("0n", "0"), ("-0", "0"), ("1", "1"), ("+1", "1"), ("-1", "-1"), ("1.5", "1500m"), (".5", "500m"), ("1.", "1"),
-            ("1.5Gi", "1536Mi"), ("1024", "1024"), ("1024Ki", "1Mi"), ("1000Ki", "1000Ki"), ("0.5Ki", "512"), ("0.1Ki", "102400m"),
-            ("1000k", "1M"), ("1000m", "1"), ("100m", "100m"), ("0.001", "1m"), ("1e3", "1e3"), ("1E3", "1e3"), ("12e6", "12e6"),
-            ("1e2", "100"), ("1.2e-3", "1200e-6"), ("1E", "1E"), ("5n", "5n"), ("1e-10", "1e-9"), ("0.1n", "1n"), ("1.1n", "2n"), ("-1.1n", "-2n"),
-            ("9Ei", "9223372036854775807"), ("1e30", "9223372036854775807"), ("-1e30", "-9223372036854775807"),
-            ("1e-999999999999", "1e-9"), ("1e999999999999", "9223372036854775807"), ("00.50", "500m"), ("1Ei", "1Ei"),
+            ("0", "0"),
+            ("0n", "0"),
+            ("-0", "0"),
+            ("1", "1"),
+            ("+1", "1"),
+            ("-1", "-1"),
+            ("1.5", "1500m"),
+            (".5", "500m"),
+            ("1.", "1"),
+            ("1.5Gi", "1536Mi"),
+            ("1024", "1024"),
+            ("1024Ki", "1Mi"),
+            ("1000Ki", "1000Ki"),
+            ("0.5Ki", "512"),
+            ("0.1Ki", "102400m"),
+            ("1000k", "1M"),
+            ("1000m", "1"),
+            ("100m", "100m"),
+            ("0.001", "1m"),
+            ("1e3", "1e3"),
+            ("1E3", "1e3"),
+            ("12e6", "12e6"),
+            ("1e2", "100"),
+            ("1.2e-3", "1200e-6"),
+            ("1E", "1E"),
+            ("5n", "5n"),
+            ("1e-10", "1e-9"),
+            ("0.1n", "1n"),
+            ("1.1n", "2n"),
+            ("-1.1n", "-2n"),
+            ("9Ei", "9223372036854775807"),
+            ("1e30", "9223372036854775807"),
+            ("-1e30", "-9223372036854775807"),
+            ("1e-999999999999", "1e-9"),
+            ("1e999999999999", "9223372036854775807"),
+            ("00.50", "500m"),
+            ("1Ei", "1Ei"),
         ] {
             assert_eq!(canonical(text), expected, "{text}");
         }
@@ -312,7 +348,10 @@ mod tests {
 
     #[test]
     fn refuses_what_is_none() {
-        for text in ["", "-", "+", ".", "1..2", "1.2.3", "1x", "1K", "1ki", "1KI", "1 ", " 1", "1e", "1e+", "1e1.5", "1mm", "1Ei2", "--1", "1i", "Ki", "é"] {
+        for text in [
+            "", "-", "+", ".", "1..2", "1.2.3", "1x", "1K", "1ki", "1KI", "1 ", " 1", "1e", "1e+", "1e1.5",
+            "1mm", "1Ei2", "--1", "1i", "Ki", "é",
+        ] {
             assert!(matches!(Quantity::parse(text), Err(QuantityError::Malformed(_))), "{text}");
         }
         assert_eq!(Quantity::parse(&"1".repeat(65)), Err(QuantityError::TooLong));
@@ -322,16 +361,28 @@ mod tests {
     #[test]
     fn counts() {
         let quantity = |text: &str| Quantity::parse(text).expect(text);
-        assert_eq!((quantity("1.5").units(), quantity("1.5").millis(), quantity("-1.5").units()), (2, 1500, -2));
-        assert_eq!((quantity("1n").millis(), quantity("1Ki").units(), quantity("9E").millis()), (1, 1024, i64::MAX));
+        assert_eq!(
+            (quantity("1.5").units(), quantity("1.5").millis(), quantity("-1.5").units()),
+            (2, 1500, -2)
+        );
+        assert_eq!(
+            (quantity("1n").millis(), quantity("1Ki").units(), quantity("9E").millis()),
+            (1, 1024, i64::MAX)
+        );
         assert_eq!(quantity("1Gi").plus(&quantity("512Mi")).to_string(), "1536Mi");
         assert_eq!(quantity("0").plus(&quantity("1Ki")).to_string(), "1Ki");
         assert_eq!(quantity("100m").minus(&quantity("1")).to_string(), "-900m");
         assert_eq!(quantity("9E").plus(&quantity("9E")).to_string(), "9223372036854775807");
         assert_eq!(quantity("1000m"), quantity("1"));
         assert!(quantity("1Ki") > quantity("1k") && quantity("-1") < quantity("0"));
-        assert_eq!((Quantity::from_bytes(2048).to_string(), Quantity::from_millis(2500).to_string()), ("2Ki".into(), "2500m".into()));
-        assert_eq!(serde_json::from_str::<Quantity>("1.5").map(|q| q.to_string()).ok().as_deref(), Some("1500m"));
+        assert_eq!(
+            (Quantity::from_bytes(2048).to_string(), Quantity::from_millis(2500).to_string()),
+            ("2Ki".into(), "2500m".into())
+        );
+        assert_eq!(
+            serde_json::from_str::<Quantity>("1.5").map(|q| q.to_string()).ok().as_deref(),
+            Some("1500m")
+        );
         assert_eq!(serde_json::to_string(&quantity("2e3")).ok().as_deref(), Some("\"2e3\""));
     }
 

@@ -14,7 +14,8 @@ pub(crate) fn json() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
-            prop::collection::btree_map("[a-d]", inner, 0..4).prop_map(|map| Value::Object(Map::from_iter(map))),
+            prop::collection::btree_map("[a-d]", inner, 0..4)
+                .prop_map(|map| Value::Object(Map::from_iter(map))),
         ]
     })
 }

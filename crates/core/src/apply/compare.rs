@@ -35,7 +35,13 @@ impl Comparison {
     }
 }
 
-fn visit(old: Option<&Value>, new: Option<&Value>, node: Option<&Node>, path: &mut Vec<PathElement>, out: &mut Comparison) {
+fn visit(
+    old: Option<&Value>,
+    new: Option<&Value>,
+    node: Option<&Node>,
+    path: &mut Vec<PathElement>,
+    out: &mut Comparison,
+) {
     if old == new {
         return;
     }
@@ -44,12 +50,17 @@ fn visit(old: Option<&Value>, new: Option<&Value>, node: Option<&Node>, path: &m
     match (&before, &after) {
         (None, _) => out.added.insert(path.iter().cloned()),
         (_, None) => out.removed.insert(path.iter().cloned()),
-        (Some(Shape::Fields(_)), Some(Shape::Fields(_))) | (Some(Shape::Entries(_)), Some(Shape::Entries(_))) => {}
+        (Some(Shape::Fields(_)), Some(Shape::Fields(_)))
+        | (Some(Shape::Entries(_)), Some(Shape::Entries(_))) => {}
         // Null is what has parts, without any: then only the parts changed.
-        (Some(Shape::Whole), Some(Shape::Fields(map))) if old.is_some_and(Value::is_null) && !map.is_empty() => {}
-        (Some(Shape::Whole), Some(Shape::Entries(list))) if old.is_some_and(Value::is_null) && !list.is_empty() => {}
-        (Some(Shape::Fields(map)), Some(Shape::Whole)) if new.is_some_and(Value::is_null) && !map.is_empty() => {}
-        (Some(Shape::Entries(list)), Some(Shape::Whole)) if new.is_some_and(Value::is_null) && !list.is_empty() => {}
+        (Some(Shape::Whole), Some(Shape::Fields(map)))
+            if old.is_some_and(Value::is_null) && !map.is_empty() => {}
+        (Some(Shape::Whole), Some(Shape::Entries(list)))
+            if old.is_some_and(Value::is_null) && !list.is_empty() => {}
+        (Some(Shape::Fields(map)), Some(Shape::Whole))
+            if new.is_some_and(Value::is_null) && !map.is_empty() => {}
+        (Some(Shape::Entries(list)), Some(Shape::Whole))
+            if new.is_some_and(Value::is_null) && !list.is_empty() => {}
         (Some(_), Some(_)) => out.modified.insert(path.iter().cloned()),
     }
     let fields = |shape: &Option<Shape<'_>>| matches!(shape, Some(Shape::Fields(_)));

@@ -49,7 +49,9 @@ pub(super) fn key(entry: &Value, node: Option<&Node>) -> Result<PathElement, Str
             let mut found = Map::new();
             let mut missing = None;
             for name in keys {
-                let default = || item(node).and_then(|item| item.property(name)).and_then(|field| field.default.as_ref());
+                let default = || {
+                    item(node).and_then(|item| item.property(name)).and_then(|field| field.default.as_ref())
+                };
                 match fields.get(&**name).or_else(default) {
                     Some(value) => {
                         found.insert(name.to_string(), value.clone());

@@ -16,7 +16,9 @@ pub(super) fn merge(under: &Value, over: &Value, node: Option<&Node>) -> Value {
         (Shape::Fields(below), Shape::Fields(above)) => {
             let mut out = Map::new();
             for (name, below) in below {
-                let value = above.get(name).map_or_else(|| below.clone(), |above| merge(below, above, field(node, name)));
+                let value = above
+                    .get(name)
+                    .map_or_else(|| below.clone(), |above| merge(below, above, field(node, name)));
                 out.insert(name.clone(), value);
             }
             for (name, above) in above {

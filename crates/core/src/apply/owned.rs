@@ -15,7 +15,9 @@ use crate::schema::Node;
 /// A list entry that cannot be told apart, or stands there twice.
 pub(super) fn applied_fields(value: &Value, node: Option<&Node>) -> Result<FieldSet, FieldError> {
     let mut errors = Vec::new();
-    let set = collect(value, node, Trail::Root, &mut |trail, value, why| errors.push((trail.to_path(), value.clone(), why)));
+    let set = collect(value, node, Trail::Root, &mut |trail, value, why| {
+        errors.push((trail.to_path(), value.clone(), why))
+    });
     match errors.into_iter().next() {
         None => Ok(set),
         Some((path, value, Some(why))) => Err(FieldError::invalid(path, &value, why)),

@@ -46,7 +46,13 @@ pub(super) fn remove(value: &Value, set: &FieldSet, owned: &FieldSet, node: Opti
     }
 }
 
-fn inside(value: &Value, set: &FieldSet, element: &PathElement, owned: &FieldSet, node: Option<&Node>) -> Option<Value> {
+fn inside(
+    value: &Value,
+    set: &FieldSet,
+    element: &PathElement,
+    owned: &FieldSet,
+    node: Option<&Node>,
+) -> Option<Value> {
     const NOTHING: &FieldSet = &FieldSet::new();
     let kept = remove(value, set, owned.below(element).unwrap_or(NOTHING), node);
     match value {

@@ -12,7 +12,13 @@ use crate::schema::Schema;
 const STATUS: &str = "status";
 /// What the server sets, whoever writes.
 const SERVER_SET: [&str; 8] = [
-    "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
     "managedFields",
 ];
 
@@ -56,7 +62,11 @@ impl Scope {
             Self::Main => name != STATUS,
             Self::Status => matches!(name, STATUS | "apiVersion" | "kind"),
         };
-        applied.iter().filter(|(name, _)| inside(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+        applied
+            .iter()
+            .filter(|(name, _)| inside(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 }
 
@@ -67,7 +77,14 @@ pub(super) fn unowned() -> &'static FieldSet {
         let field = |name: &str| PathElement::Field(name.to_owned());
         let top = ["apiVersion", "kind", "metadata"].into_iter().map(|name| vec![field(name)]);
         let below = [
-            "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
             "resourceVersion",
         ];
         let below = below.into_iter().map(|name| vec![field("metadata"), field(name)]);

@@ -19,7 +19,9 @@ impl<'a> Shape<'a> {
     pub(super) fn of(value: &'a Value, node: Option<&Node>) -> Self {
         match value {
             Value::Object(map) if node.is_none_or(|node| !node.atomic_map) => Self::Fields(map),
-            Value::Array(list) if node.is_some_and(|node| node.list != ListKind::Atomic) => Self::Entries(list),
+            Value::Array(list) if node.is_some_and(|node| node.list != ListKind::Atomic) => {
+                Self::Entries(list)
+            }
             _ => Self::Whole,
         }
     }

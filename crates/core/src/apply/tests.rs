@@ -8,7 +8,12 @@ use crate::managed_fields::{ManagedFields, Operation};
 use crate::schema::Schema;
 
 fn manager(name: &str) -> Manager {
-    Manager { name: name.into(), api_version: "v1".into(), subresource: None, time: "2026-01-01T00:00:00Z".into() }
+    Manager {
+        name: name.into(),
+        api_version: "v1".into(),
+        subresource: None,
+        time: "2026-01-01T00:00:00Z".into(),
+    }
 }
 
 fn later(name: &str) -> Manager {
@@ -53,7 +58,9 @@ fn applied(live: Option<&Value>, spec: Value, who: &str) -> Value {
 
 fn conflicts(live: &Value, spec: Value, who: &str) -> Vec<(String, String)> {
     match apply(Some(live), &config(spec), Some(&schema()), &manager(who), false) {
-        Err(ApplyError::Conflicts(conflicts)) => conflicts.into_iter().map(|one| (one.manager, one.path)).collect(),
+        Err(ApplyError::Conflicts(conflicts)) => {
+            conflicts.into_iter().map(|one| (one.manager, one.path)).collect()
+        }
         other => panic!("no conflict: {other:?}"),
     }
 }
@@ -61,7 +68,8 @@ fn conflicts(live: &Value, spec: Value, who: &str) -> Vec<(String, String)> {
 /// What a manager owns, one path a line.
 fn owned(object: &Value, name: &str) -> String {
     let managed = ManagedFields::from_json(object.pointer("/metadata/managedFields")).expect("well-formed");
-    let entries: Vec<String> = managed.entries().iter().filter(|e| e.manager == name).map(|e| e.fields.to_string()).collect();
+    let entries: Vec<String> =
+        managed.entries().iter().filter(|e| e.manager == name).map(|e| e.fields.to_string()).collect();
     entries.join("\n")
 }
 
@@ -72,14 +80,17 @@ fn spec(object: &Value) -> &Value {
 #[test]
 fn the_first_apply_creates_and_owns() {
     let object = applied(None, json!({"replicas": 1, "map": {"k": "v"}, "list": ["x"]}), "a");
-    assert_eq!(object, json!({
-        "apiVersion": "v1", "kind": "Test",
-        "metadata": {"name": "a", "managedFields": [{
-            "manager": "a", "operation": "Apply", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1",
-            "fieldsV1": {"f:spec": {"f:list": {}, "f:map": {"f:k": {}}, "f:replicas": {}}},
-        }]},
-        "spec": {"replicas": 1, "map": {"k": "v"}, "list": ["x"]},
-    }));
+    assert_eq!(
+        object,
+        json!({
+            "apiVersion": "v1", "kind": "Test",
+            "metadata": {"name": "a", "managedFields": [{
+                "manager": "a", "operation": "Apply", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:spec": {"f:list": {}, "f:map": {"f:k": {}}, "f:replicas": {}}},
+            }]},
+            "spec": {"replicas": 1, "map": {"k": "v"}, "list": ["x"]},
+        })
+    );
 }
 
 #[test]
@@ -87,13 +98,18 @@ fn an_apply_that_changes_nothing_answers_the_same_object() {
     let object = applied(None, json!({"replicas": 1}), "a");
     let again = apply(Some(&object), &config(json!({"replicas": 1})), Some(&schema()), &later("a"), false);
     assert_eq!(again.as_ref(), Ok(&object));
-    let changed = apply(Some(&object), &config(json!({"replicas": 2})), Some(&schema()), &later("a"), false).expect("own field");
+    let changed = apply(Some(&object), &config(json!({"replicas": 2})), Some(&schema()), &later("a"), false)
+        .expect("own field");
     assert_eq!(changed["metadata"]["managedFields"][0]["time"], "2026-02-02T00:00:00Z");
 }
 
 #[test]
 fn what_is_no_longer_applied_goes() {
-    let object = applied(None, json!({"replicas": 1, "name": "n", "map": {"k": "v", "l": "w"}, "struct": {"a": "1"}}), "a");
+    let object = applied(
+        None,
+        json!({"replicas": 1, "name": "n", "map": {"k": "v", "l": "w"}, "struct": {"a": "1"}}),
+        "a",
+    );
     let object = applied(Some(&object), json!({"name": "n", "map": {"k": "v"}}), "a");
     assert_eq!(*spec(&object), json!({"name": "n", "map": {"k": "v"}}));
     assert_eq!(owned(&object, "a"), ".spec.map.k\n.spec.name");
@@ -116,25 +132,41 @@ fn a_conflict_names_field_and_manager() {
     let object = applied(None, json!({"replicas": 1, "name": "n"}), "a");
     assert_eq!(conflicts(&object, json!({"replicas": 2}), "b"), [("a".into(), ".spec.replicas".into())]);
     let error = apply(Some(&object), &config(json!({"replicas": 2})), Some(&schema()), &manager("b"), false);
-    assert_eq!(error.expect_err("conflict").to_string(), r#"Apply failed with 1 conflict: conflict with "a": .spec.replicas"#);
-    let error = apply(Some(&object), &config(json!({"replicas": 2, "name": "m"})), Some(&schema()), &manager("b"), false);
+    assert_eq!(
+        error.expect_err("conflict").to_string(),
+        r#"Apply failed with 1 conflict: conflict with "a": .spec.replicas"#
+    );
+    let error = apply(
+        Some(&object),
+        &config(json!({"replicas": 2, "name": "m"})),
+        Some(&schema()),
+        &manager("b"),
+        false,
+    );
     assert_eq!(
         error.expect_err("conflict").to_string(),
         "Apply failed with 2 conflicts: conflicts with \"a\":\n- .spec.name\n- .spec.replicas"
     );
     // The same value is no conflict, but shared.
     let object = applied(Some(&object), json!({"replicas": 1}), "b");
-    assert_eq!((owned(&object, "a"), owned(&object, "b")), (".spec.name\n.spec.replicas".into(), ".spec.replicas".into()));
+    assert_eq!(
+        (owned(&object, "a"), owned(&object, "b")),
+        (".spec.name\n.spec.replicas".into(), ".spec.replicas".into())
+    );
 }
 
 #[test]
 fn force_takes_the_field() {
     let object = applied(None, json!({"replicas": 1, "name": "n"}), "a");
-    let object = apply(Some(&object), &config(json!({"replicas": 2})), Some(&schema()), &manager("b"), true).expect("forced");
+    let object = apply(Some(&object), &config(json!({"replicas": 2})), Some(&schema()), &manager("b"), true)
+        .expect("forced");
     assert_eq!(*spec(&object), json!({"replicas": 2, "name": "n"}));
     assert_eq!((owned(&object, "a"), owned(&object, "b")), (".spec.name".into(), ".spec.replicas".into()));
     // The former owner now meets the conflict.
-    assert_eq!(conflicts(&object, json!({"replicas": 1, "name": "n"}), "a"), [("b".into(), ".spec.replicas".into())]);
+    assert_eq!(
+        conflicts(&object, json!({"replicas": 1, "name": "n"}), "a"),
+        [("b".into(), ".spec.replicas".into())]
+    );
 }
 
 /// "Transferring ownership" of the documentation: an autoscaler takes replicas over, then the user drops the field.
@@ -144,8 +176,17 @@ fn ownership_moves_to_a_controller() {
     let mut scaled = object.clone();
     scaled["spec"]["replicas"] = json!(3);
     let object = update(Some(&object), scaled, Some(&schema()), &manager("autoscaler"));
-    assert_eq!((owned(&object, "user"), owned(&object, "autoscaler")), (".spec.name".into(), ".spec.replicas".into()));
-    let error = apply(Some(&object), &config(json!({"replicas": 1, "name": "n"})), Some(&schema()), &manager("user"), false);
+    assert_eq!(
+        (owned(&object, "user"), owned(&object, "autoscaler")),
+        (".spec.name".into(), ".spec.replicas".into())
+    );
+    let error = apply(
+        Some(&object),
+        &config(json!({"replicas": 1, "name": "n"})),
+        Some(&schema()),
+        &manager("user"),
+        false,
+    );
     assert_eq!(
         error.expect_err("conflict").to_string(),
         r#"Apply failed with 1 conflict: conflict with "autoscaler" using v1: .spec.replicas"#
@@ -156,24 +197,40 @@ fn ownership_moves_to_a_controller() {
 
 #[test]
 fn map_lists_merge_by_key() {
-    let object = applied(None, json!({"ports": [{"port": 80, "name": "web"}, {"port": 53, "protocol": "UDP"}]}), "a");
-    let object = applied(Some(&object), json!({"ports": [{"port": 443, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "name": "dns"}]}), "b");
+    let object =
+        applied(None, json!({"ports": [{"port": 80, "name": "web"}, {"port": 53, "protocol": "UDP"}]}), "a");
+    let object = applied(
+        Some(&object),
+        json!({"ports": [{"port": 443, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "name": "dns"}]}),
+        "b",
+    );
     // Without a protocol the entry is that of the default, TCP.
-    assert_eq!(owned(&object, "a").lines().collect::<Vec<_>>(), [
-        r#".spec.ports[port=53,protocol="UDP"]"#,
-        r#".spec.ports[port=53,protocol="UDP"].port"#,
-        r#".spec.ports[port=53,protocol="UDP"].protocol"#,
-        r#".spec.ports[port=80,protocol="TCP"]"#,
-        r#".spec.ports[port=80,protocol="TCP"].name"#,
-        r#".spec.ports[port=80,protocol="TCP"].port"#,
-    ]);
-    assert_eq!(*spec(&object), json!({"ports": [
-        {"port": 80, "name": "web"}, {"port": 443, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "name": "dns"},
-    ]}));
+    assert_eq!(
+        owned(&object, "a").lines().collect::<Vec<_>>(),
+        [
+            r#".spec.ports[port=53,protocol="UDP"]"#,
+            r#".spec.ports[port=53,protocol="UDP"].port"#,
+            r#".spec.ports[port=53,protocol="UDP"].protocol"#,
+            r#".spec.ports[port=80,protocol="TCP"]"#,
+            r#".spec.ports[port=80,protocol="TCP"].name"#,
+            r#".spec.ports[port=80,protocol="TCP"].port"#,
+        ]
+    );
+    assert_eq!(
+        *spec(&object),
+        json!({"ports": [
+            {"port": 80, "name": "web"}, {"port": 443, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "name": "dns"},
+        ]})
+    );
     let object = applied(Some(&object), json!({"ports": []}), "a");
-    assert_eq!(*spec(&object), json!({"ports": [{"port": 443, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "name": "dns"}]}));
-    assert_eq!(conflicts(&object, json!({"ports": [{"port": 53, "protocol": "UDP", "name": "x"}]}), "a"),
-        [("b".into(), r#".spec.ports[port=53,protocol="UDP"].name"#.into())]);
+    assert_eq!(
+        *spec(&object),
+        json!({"ports": [{"port": 443, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "name": "dns"}]})
+    );
+    assert_eq!(
+        conflicts(&object, json!({"ports": [{"port": 53, "protocol": "UDP", "name": "x"}]}), "a"),
+        [("b".into(), r#".spec.ports[port=53,protocol="UDP"].name"#.into())]
+    );
 }
 
 #[test]
@@ -184,19 +241,30 @@ fn sets_merge_by_value() {
     assert_eq!(owned(&object, "b"), ".spec.set[=\"y\"]\n.spec.set[=\"z\"]");
     let object = applied(Some(&object), json!({}), "a");
     assert_eq!(*spec(&object), json!({"set": ["y", "z"]}));
-    let finalizers = json!({"apiVersion": "v1", "kind": "Test", "metadata": {"name": "a", "finalizers": ["f/1"]}});
-    let object = apply(Some(&object), &finalizers, Some(&schema()), &manager("c"), false).expect("no conflict");
+    let finalizers =
+        json!({"apiVersion": "v1", "kind": "Test", "metadata": {"name": "a", "finalizers": ["f/1"]}});
+    let object =
+        apply(Some(&object), &finalizers, Some(&schema()), &manager("c"), false).expect("no conflict");
     assert_eq!(owned(&object, "c"), ".metadata.finalizers[=\"f/1\"]");
 }
 
 #[test]
 fn what_is_atomic_is_one_field() {
     for field in ["list", "atomicMap"] {
-        let (one, two) = if field == "list" { (json!(["x"]), json!(["x", "y"])) } else { (json!({"x": "1"}), json!({"y": "1"})) };
+        let (one, two) = if field == "list" {
+            (json!(["x"]), json!(["x", "y"]))
+        } else {
+            (json!({"x": "1"}), json!({"y": "1"}))
+        };
         let object = applied(None, json!({field: one.clone()}), "a");
         assert_eq!(owned(&object, "a"), format!(".spec.{field}"));
-        assert_eq!(conflicts(&object, json!({field: two.clone()}), "b"), [("a".to_owned(), format!(".spec.{field}"))]);
-        let object = apply(Some(&object), &config(json!({field: two.clone()})), Some(&schema()), &manager("b"), true).expect("forced");
+        assert_eq!(
+            conflicts(&object, json!({field: two.clone()}), "b"),
+            [("a".to_owned(), format!(".spec.{field}"))]
+        );
+        let object =
+            apply(Some(&object), &config(json!({field: two.clone()})), Some(&schema()), &manager("b"), true)
+                .expect("forced");
         assert_eq!(object["spec"][field], two);
         assert_eq!(owned(&object, "a"), "");
     }
@@ -206,7 +274,8 @@ fn what_is_atomic_is_one_field() {
 fn order_follows_the_applier() {
     let object = applied(None, json!({"set": ["a", "b", "c"]}), "a");
     let object = applied(Some(&object), json!({"set": ["c", "x", "a"]}), "b");
-    let order: Vec<&str> = object["spec"]["set"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    let order: Vec<&str> =
+        object["spec"]["set"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     let place = |name: &str| order.iter().position(|one| *one == name).expect("is there");
     assert!(place("c") < place("x") && place("x") < place("a"), "{order:?}");
     assert_eq!(order.len(), 4);
@@ -217,7 +286,8 @@ fn status_and_spec_are_owned_apart() {
     let with_status = |phase: &str| json!({"apiVersion": "v1", "kind": "Test", "metadata": {"name": "a"}, "spec": {"replicas": 9}, "status": {"phase": phase}});
     let object = apply(None, &with_status("x"), Some(&schema()), &manager("a"), false).expect("new");
     assert_eq!(object.get("status"), None, "not through the main resource");
-    let object = apply(Some(&object), &with_status("x"), Some(&schema()), &status("b"), false).expect("status");
+    let object =
+        apply(Some(&object), &with_status("x"), Some(&schema()), &status("b"), false).expect("status");
     assert_eq!((&object["status"], &object["spec"]), (&json!({"phase": "x"}), &json!({"replicas": 9})));
     assert_eq!((owned(&object, "a"), owned(&object, "b")), (".spec.replicas".into(), ".status.phase".into()));
     // Nor does an update of one touch owners of the other.
@@ -226,7 +296,10 @@ fn status_and_spec_are_owned_apart() {
     let main = update(Some(&object), changed.clone(), Some(&schema()), &manager("c"));
     assert_eq!((owned(&main, "b"), owned(&main, "c")), (".status.phase".into(), String::new()));
     let through_status = update(Some(&object), changed, Some(&schema()), &status("c"));
-    assert_eq!((owned(&through_status, "b"), owned(&through_status, "c")), (String::new(), ".status.phase".into()));
+    assert_eq!(
+        (owned(&through_status, "b"), owned(&through_status, "c")),
+        (String::new(), ".status.phase".into())
+    );
     let entry = &through_status["metadata"]["managedFields"][1];
     assert_eq!((&entry["subresource"], &entry["operation"]), (&json!("status"), &json!("Update")));
     // Without a status subresource, status is a field.
@@ -264,7 +337,10 @@ fn without_a_schema_maps_merge_and_lists_do_not() {
 fn what_was_there_before_the_first_apply_has_an_owner() {
     let mut live = config(json!({"replicas": 1, "name": "n"}));
     live["metadata"]["uid"] = json!("u");
-    assert_eq!(conflicts(&live, json!({"replicas": 2}), "a"), [("before-first-apply".into(), ".spec.replicas".into())]);
+    assert_eq!(
+        conflicts(&live, json!({"replicas": 2}), "a"),
+        [("before-first-apply".into(), ".spec.replicas".into())]
+    );
     let object = applied(Some(&live), json!({"replicas": 1}), "a");
     assert_eq!(owned(&object, "before-first-apply"), ".spec\n.spec.name\n.spec.replicas");
     // Dropping it again leaves it to the former owner.
@@ -287,7 +363,10 @@ fn updates_own_what_they_change() {
     let mut changed = object.clone();
     changed["spec"] = json!({"replicas": 2, "name": "n"});
     let object = update(Some(&object), changed, Some(&schema()), &later("b"));
-    assert_eq!((owned(&object, "a"), owned(&object, "b")), (".spec".into(), ".spec.name\n.spec.replicas".into()));
+    assert_eq!(
+        (owned(&object, "a"), owned(&object, "b")),
+        (".spec".into(), ".spec.name\n.spec.replicas".into())
+    );
     let entry = &object["metadata"]["managedFields"][1];
     assert_eq!((&entry["manager"], &entry["time"]), (&json!("b"), &json!("2026-02-02T00:00:00Z")));
 }
@@ -310,7 +389,8 @@ fn many_updaters_become_few() {
     for number in 0..30 {
         let mut changed = object.clone();
         changed["spec"]["map"][format!("k{number}")] = json!("v");
-        let writer = Manager { time: format!("2026-01-01T00:00:{number:02}Z"), ..manager(&format!("w{number}")) };
+        let writer =
+            Manager { time: format!("2026-01-01T00:00:{number:02}Z"), ..manager(&format!("w{number}")) };
         object = update(Some(&object), changed, Some(&schema()), &writer);
     }
     let managed = ManagedFields::from_json(object.pointer("/metadata/managedFields")).expect("well-formed");
@@ -330,7 +410,10 @@ fn what_cannot_be_applied_is_named() {
     managed["metadata"]["managedFields"] = json!([{"manager": "x"}]);
     assert_eq!(refuse(&managed), "metadata.managedFields: Forbidden: must be nil");
     assert_eq!(refuse(&config(json!({"set": ["x", "y", "x"]}))), r#"spec.set[2]: Duplicate value: "x""#);
-    assert_eq!(refuse(&config(json!({"ports": [{"port": 1}, {"port": 1, "protocol": "TCP"}]}))), r#"spec.ports[1]: Duplicate value: {"port":1,"protocol":"TCP"}"#);
+    assert_eq!(
+        refuse(&config(json!({"ports": [{"port": 1}, {"port": 1, "protocol": "TCP"}]}))),
+        r#"spec.ports[1]: Duplicate value: {"port":1,"protocol":"TCP"}"#
+    );
     assert!(refuse(&config(json!({"ports": ["x"]}))).starts_with("spec.ports[0]: Invalid value: \"x\": "));
     assert!(refuse(&json!([])).contains("must be an object"));
 }
@@ -371,8 +454,14 @@ fn specs() -> impl Strategy<Value = Value> {
     );
     fields.prop_map(|(replicas, name, structure, map, atomic, list, set, ports)| {
         let named = [
-            ("replicas", replicas), ("name", name), ("struct", structure), ("map", map), ("atomicMap", atomic), ("list", list),
-            ("set", set), ("ports", ports),
+            ("replicas", replicas),
+            ("name", name),
+            ("struct", structure),
+            ("map", map),
+            ("atomicMap", atomic),
+            ("list", list),
+            ("set", set),
+            ("ports", ports),
         ];
         Value::Object(named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
     })

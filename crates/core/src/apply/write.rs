@@ -15,6 +15,7 @@ use crate::json::{Limits, depth_within};
 use crate::managed_fields::{FieldSet, ManagedFields, ManagerEntry, Operation};
 use crate::schema::{Node, Schema};
 
+const OWNERS: &str = "managedFields";
 /// Who owns what was there before anybody applied.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 /// Who owns what the oldest of too many updaters owned.
@@ -118,10 +119,16 @@ pub fn update(live: Option<&Value>, new: Value, schema: Option<&Schema>, manager
 /// What is applied: an object, without managed fields, in the reach of the writer.
 fn config(applied: &Value, scope: Scope) -> Result<Value, ApplyError> {
     let Value::Object(applied) = applied else {
-        return Err(ApplyError::Invalid(FieldError::type_invalid(FieldPath::root(), applied, "must be an object")));
+        return Err(ApplyError::Invalid(FieldError::type_invalid(
+            FieldPath::root(),
+            applied,
+            "must be an object",
+        )));
     };
-    let managed = applied.get("metadata").and_then(|metadata| metadata.get("managedFields"));
-    if managed.is_some_and(|managed| !managed.is_null() && managed.as_array().is_none_or(|list| !list.is_empty())) {
+    let managed = applied.get("metadata").and_then(|metadata| metadata.get(OWNERS));
+    if managed
+        .is_some_and(|managed| !managed.is_null() && managed.as_array().is_none_or(|list| !list.is_empty()))
+    {
         let at = FieldPath::of(["metadata", "managedFields"]);
         return Err(ApplyError::Invalid(FieldError::forbidden(at, "must be nil")));
     }
@@ -134,7 +141,13 @@ fn config(applied: &Value, scope: Scope) -> Result<Value, ApplyError> {
 }
 
 /// Removes what was applied last time, is not applied now, and is owned by nobody else.
-fn prune(merged: Value, last: &FieldSet, now: &FieldSet, others: &[ManagerEntry], node: Option<&Node>) -> Value {
+fn prune(
+    merged: Value,
+    last: &FieldSet,
+    now: &FieldSet,
+    others: &[ManagerEntry],
+    node: Option<&Node>,
+) -> Value {
     if last.difference(now).is_empty() {
         return merged;
     }
@@ -142,9 +155,8 @@ fn prune(merged: Value, last: &FieldSet, now: &FieldSet, others: &[ManagerEntry]
     let owned = others.iter().fold(now.clone(), |owned, entry| owned.union(&entry.fields));
     let owned = with_parents(&owned, node);
     let all = with_parents(&fields(&merged, node), node);
-    let without = |set: &FieldSet| {
-        remove(&merged, set, &owned, node).unwrap_or_else(|| Value::Object(Map::new()))
-    };
+    let without =
+        |set: &FieldSet| remove(&merged, set, &owned, node).unwrap_or_else(|| Value::Object(Map::new()));
 
     // Without all that was applied last time; then with what somebody owns; then with what nobody ever applied.
     let bare = without(&last);
@@ -159,8 +171,11 @@ fn prune(merged: Value, last: &FieldSet, now: &FieldSet, others: &[ManagerEntry]
 fn take_over(owners: &mut ManagedFields, comparison: &Comparison, force: bool) -> Vec<Conflict> {
     let changed = comparison.modified.union(&comparison.added);
     if !force {
-        let conflicts: Vec<Conflict> =
-            owners.entries().iter().flat_map(|entry| Conflict::of(entry, &entry.fields.intersection(&changed))).collect();
+        let conflicts: Vec<Conflict> = owners
+            .entries()
+            .iter()
+            .flat_map(|entry| Conflict::of(entry, &entry.fields.intersection(&changed)))
+            .collect();
         if !conflicts.is_empty() {
             return conflicts;
         }
@@ -174,10 +189,10 @@ fn take_over(owners: &mut ManagedFields, comparison: &Comparison, force: bool) -
 
 /// The owners that an update starts from, and whether it asks to forget all.
 fn asked_owners(before: &ManagedFields, new: &Value, manager: &Manager) -> (ManagedFields, bool) {
-    let asked = new.get("metadata").and_then(|metadata| metadata.get("managedFields"));
-    let reset = asked.and_then(Value::as_array).is_some_and(|list| {
-        matches!(list.as_slice(), [Value::Object(only)] if only.is_empty())
-    });
+    let asked = new.get("metadata").and_then(|metadata| metadata.get(OWNERS));
+    let reset = asked
+        .and_then(Value::as_array)
+        .is_some_and(|list| matches!(list.as_slice(), [Value::Object(only)] if only.is_empty()));
     if manager.subresource.is_some() || reset {
         return (before.clone(), reset && manager.subresource.is_none());
     }
@@ -189,7 +204,8 @@ fn asked_owners(before: &ManagedFields, new: &Value, manager: &Manager) -> (Mana
 
 /// Merges the oldest updaters into one until there are few enough.
 fn cap_updaters(owners: &mut ManagedFields) {
-    let updaters = |owners: &ManagedFields| owners.entries().iter().filter(|e| e.operation == Operation::Update).count();
+    let updaters =
+        |owners: &ManagedFields| owners.entries().iter().filter(|e| e.operation == Operation::Update).count();
     while updaters(owners) > MAX_UPDATERS {
         let candidates = owners.entries().iter().enumerate();
         let candidates = candidates.filter(|(_, e)| e.operation == Operation::Update && e.manager != ANCIENT);
@@ -209,7 +225,7 @@ fn cap_updaters(owners: &mut ManagedFields) {
 }
 
 fn owners(object: &Value) -> ManagedFields {
-    let managed = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
+    let managed = object.get("metadata").and_then(|metadata| metadata.get(OWNERS));
     // What cannot be read says nothing about owners.
     ManagedFields::from_json(managed).unwrap_or_default()
 }
@@ -225,15 +241,38 @@ fn with_owners(mut object: Value, owners: Option<Value>) -> Value {
     });
     if let Some(metadata) = metadata.and_then(Value::as_object_mut) {
         match owners {
-            Some(owners) => metadata.insert("managedFields".to_owned(), owners),
-            None => metadata.remove("managedFields"),
+            Some(owners) => metadata.insert(OWNERS.to_owned(), owners),
+            None => metadata.remove(OWNERS),
         };
     }
     object
 }
 
+/// Equal, whoever owns what.
 fn same_object(one: &Value, other: &Value) -> bool {
-    without_owners(one) == without_owners(other)
+    fn same(
+        one: &Map<String, Value>,
+        other: &Map<String, Value>,
+        except: &str,
+        equal: fn(&Value, &Value) -> bool,
+    ) -> bool {
+        let count = |map: &Map<String, Value>| map.len() - usize::from(map.contains_key(except));
+        let pair = |(name, value): (&String, &Value)| name == except || other.get(name) == Some(value);
+        count(one) == count(other)
+            && one.iter().all(pair)
+            && match (one.get(except), other.get(except)) {
+                (Some(one), Some(other)) => equal(one, other),
+                (one, other) => one.is_some() == other.is_some() || except == OWNERS,
+            }
+    }
+    let metadata = |one: &Value, other: &Value| match (one, other) {
+        (Value::Object(one), Value::Object(other)) => same(one, other, OWNERS, |_, _| true),
+        _ => one == other,
+    };
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => same(one, other, "metadata", metadata),
+        _ => one == other,
+    }
 }
 
 /// The object with its owners; the very same one if nothing changed but times.

@@ -68,7 +68,8 @@ impl fmt::Display for PathElement {
             Self::Value(text) => write!(f, "[={text}]"),
             Self::Key(text) => {
                 let fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
-                let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                let fields: Vec<String> =
+                    fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 write!(f, "[{}]", fields.join(","))
             }
         }
@@ -136,7 +137,10 @@ mod tests {
             assert_eq!(element.to_key(), key);
             assert_eq!(element.to_string(), shown);
         }
-        assert_eq!(PathElement::parse(r#"k:{"b":1.0,"a":2}"#).map(|e| e.to_key()).as_deref(), Some(r#"k:{"a":2,"b":1}"#));
+        assert_eq!(
+            PathElement::parse(r#"k:{"b":1.0,"a":2}"#).map(|e| e.to_key()).as_deref(),
+            Some(r#"k:{"a":2,"b":1}"#)
+        );
         for bad in ["", ".", "f", "x:a", "k:{}", "k:1", "v:", "i:a"] {
             assert_eq!(PathElement::parse(bad), None, "{bad}");
         }

@@ -130,7 +130,13 @@ impl ManagedFields {
         let mut sorted: Vec<&ManagerEntry> = self.0.iter().collect();
         sorted.sort_by(|a, b| {
             let key = |entry: &ManagerEntry| {
-                (entry.operation, entry.time.clone(), entry.manager.clone(), entry.api_version.clone(), entry.subresource.clone())
+                (
+                    entry.operation,
+                    entry.time.clone(),
+                    entry.manager.clone(),
+                    entry.api_version.clone(),
+                    entry.subresource.clone(),
+                )
             };
             key(a).cmp(&key(b))
         });
@@ -159,7 +165,8 @@ impl ManagedFields {
         let same = |a: &ManagerEntry, b: &ManagerEntry| {
             a.same_manager(b) && a.api_version == b.api_version && a.fields == b.fields
         };
-        self.0.len() == other.0.len() && self.0.iter().all(|ours| other.0.iter().any(|theirs| same(ours, theirs)))
+        self.0.len() == other.0.len()
+            && self.0.iter().all(|ours| other.0.iter().any(|theirs| same(ours, theirs)))
     }
 }
 
@@ -175,13 +182,19 @@ mod tests {
             json!({"manager": manager, "operation": operation, "apiVersion": "v1", "time": time, "fieldsType": "FieldsV1",
                 "fieldsV1": {"f:data": {"f:key": {}}}})
         };
-        let (a, b) = (entry("a", "Update", "2026-01-01T00:00:00Z"), entry("b", "Apply", "2026-01-02T00:00:00Z"));
+        let (a, b) =
+            (entry("a", "Update", "2026-01-01T00:00:00Z"), entry("b", "Apply", "2026-01-02T00:00:00Z"));
         let mut status = entry("c", "Update", "2025-01-01T00:00:00Z");
         status["subresource"] = json!("status");
         let read = ManagedFields::from_json(Some(&json!([a, b, status]))).expect("valid");
         assert_eq!(read.to_json(), json!([b, status, a]));
         assert_eq!(ManagedFields::from_json(Some(&Value::Null)), Ok(ManagedFields::default()));
-        for bad in [json!({}), json!([1]), json!([{"operation": "Apply", "fieldsType": "FieldsV2"}]), json!([{"operation": "Apply", "fieldsV1": {"x": {}}}])] {
+        for bad in [
+            json!({}),
+            json!([1]),
+            json!([{"operation": "Apply", "fieldsType": "FieldsV2"}]),
+            json!([{"operation": "Apply", "fieldsV1": {"x": {}}}]),
+        ] {
             assert!(ManagedFields::from_json(Some(&bad)).is_err(), "{bad}");
         }
     }

@@ -49,7 +49,11 @@ fn read(fields: &Map<String, Value>, depth: usize) -> Result<FieldSet, FieldErro
         }
         let at = FieldPath::root().key(key.as_str());
         let Some(element) = PathElement::parse(key) else {
-            return Err(FieldError::invalid(at, &Value::from(key.as_str()), "must start with f:, k:, v: or i:"));
+            return Err(FieldError::invalid(
+                at,
+                &Value::from(key.as_str()),
+                "must start with f:, k:, v: or i:",
+            ));
         };
         let Value::Object(inside) = value else {
             return Err(FieldError::type_invalid(at, value, "must be an object"));

@@ -120,7 +120,10 @@ impl FieldSet {
     pub fn intersection(&self, other: &Self) -> Self {
         self.combine(|element, ours| {
             let Some(theirs) = other.nodes.get(element) else { return Node::default() };
-            Node { member: ours.member && theirs.member, children: ours.children.intersection(&theirs.children) }
+            Node {
+                member: ours.member && theirs.member,
+                children: ours.children.intersection(&theirs.children),
+            }
         })
     }
 
@@ -129,7 +132,10 @@ impl FieldSet {
     pub fn difference(&self, other: &Self) -> Self {
         self.combine(|element, ours| {
             let Some(theirs) = other.nodes.get(element) else { return ours.clone() };
-            Node { member: ours.member && !theirs.member, children: ours.children.difference(&theirs.children) }
+            Node {
+                member: ours.member && !theirs.member,
+                children: ours.children.difference(&theirs.children),
+            }
         })
     }
 
@@ -146,14 +152,20 @@ impl FieldSet {
     }
 
     fn combine(&self, each: impl Fn(&PathElement, &Node) -> Node) -> Self {
-        let node = |(element, ours)| Some((PathElement::clone(element), each(element, ours))).filter(|(_, node)| !node.is_empty());
+        let node = |(element, ours)| {
+            Some((PathElement::clone(element), each(element, ours))).filter(|(_, node)| !node.is_empty())
+        };
         Self { nodes: self.nodes.iter().filter_map(node).collect() }
     }
 
     /// Every path of the set, in order.
     #[must_use]
     pub fn paths(&self) -> Vec<Vec<&PathElement>> {
-        fn visit<'a>(set: &'a FieldSet, prefix: &mut Vec<&'a PathElement>, out: &mut Vec<Vec<&'a PathElement>>) {
+        fn visit<'a>(
+            set: &'a FieldSet,
+            prefix: &mut Vec<&'a PathElement>,
+            out: &mut Vec<Vec<&'a PathElement>>,
+        ) {
             for (element, member, children) in set.entries() {
                 prefix.push(element);
                 if member {
@@ -205,7 +217,8 @@ mod tests {
             "[abc]".prop_map(PathElement::Field),
             "[ab]".prop_map(|text| PathElement::Value(format!("\"{text}\""))),
         ];
-        prop::collection::vec(prop::collection::vec(element, 1..4), 0..6).prop_map(|paths| paths.into_iter().collect())
+        prop::collection::vec(prop::collection::vec(element, 1..4), 0..6)
+            .prop_map(|paths| paths.into_iter().collect())
     }
 
     fn plain(set: &FieldSet) -> std::collections::BTreeSet<Vec<PathElement>> {

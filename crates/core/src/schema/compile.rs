@@ -20,8 +20,17 @@ const MAX_NODES: usize = 50_000;
 const MAX_ERRORS: usize = 100;
 
 const FORBIDDEN: [&str; 11] = [
-    "$ref", "definitions", "dependencies", "deprecated", "discriminator", "id", "patternProperties", "readOnly", "writeOnly",
-    "xml", "additionalItems",
+    "$ref",
+    "definitions",
+    "dependencies",
+    "deprecated",
+    "discriminator",
+    "id",
+    "patternProperties",
+    "readOnly",
+    "writeOnly",
+    "xml",
+    "additionalItems",
 ];
 
 impl Schema {
@@ -52,10 +61,15 @@ impl Schema {
 
 fn compile(schema: &Value, built_in: bool) -> Result<Schema, Vec<FieldError>> {
     let mut compiler = Compiler { built_in, nodes: 0, errors: Vec::new(), not_enforced: Vec::new() };
-    let place = Place { path: FieldPath::root(), depth: 0, role: Role::Field("at the root"), int_or_string: false };
+    let place =
+        Place { path: FieldPath::root(), depth: 0, role: Role::Field("at the root"), int_or_string: false };
     let mut root = compiler.node(schema, &place);
     if !built_in && !root.types.is_any() && !root.types.is("object") {
-        compiler.errors.push(FieldError::invalid("type", &Value::from(root.types.names()), "must be object at the root"));
+        compiler.errors.push(FieldError::invalid(
+            "type",
+            &Value::from(root.types.names()),
+            "must be object at the root",
+        ));
     }
     root.resource = true;
     meta::complete(&mut root);
@@ -149,7 +163,11 @@ impl Compiler {
             None | Some(Value::Null) => false,
             Some(Value::Bool(flag)) => *flag,
             Some(other) => {
-                self.errors.push(FieldError::type_invalid(path.field(keyword), other, "must be true or false"));
+                self.errors.push(FieldError::type_invalid(
+                    path.field(keyword),
+                    other,
+                    "must be true or false",
+                ));
                 false
             }
         }
@@ -168,15 +186,25 @@ impl Compiler {
             Some(Value::String(_)) if int_or_string && self.built_in => {}
             Some(Value::String(name)) => match Types::named(name) {
                 _ if int_or_string => {
-                    self.errors.push(FieldError::invalid(path.field("type"), &Value::from(name.as_str()), "must be empty with x-kubernetes-int-or-string"));
+                    self.errors.push(FieldError::invalid(
+                        path.field("type"),
+                        &Value::from(name.as_str()),
+                        "must be empty with x-kubernetes-int-or-string",
+                    ));
                 }
                 Some(types) => node.types = types,
                 None => {
                     let supported = ["array", "boolean", "integer", "number", "object", "string"];
-                    self.errors.push(FieldError::not_supported(path.field("type"), &Value::from(name.as_str()), &supported));
+                    self.errors.push(FieldError::not_supported(
+                        path.field("type"),
+                        &Value::from(name.as_str()),
+                        &supported,
+                    ));
                 }
             },
-            Some(other) => self.errors.push(FieldError::type_invalid(path.field("type"), other, "must be a string")),
+            Some(other) => {
+                self.errors.push(FieldError::type_invalid(path.field("type"), other, "must be a string"))
+            }
         }
         if self.built_in {
             let hollow = !schema.contains_key("properties") && !schema.contains_key("additionalProperties");
@@ -186,22 +214,32 @@ impl Compiler {
         match place.role {
             Role::Validation => {
                 if schema.contains_key("type") && !place.int_or_string {
-                    self.errors.push(FieldError::forbidden(path.field("type"), "must be empty to be structural"));
+                    self.errors
+                        .push(FieldError::forbidden(path.field("type"), "must be empty to be structural"));
                 }
                 for keyword in ["default", "nullable", "additionalProperties", "description", "title"] {
                     if schema.contains_key(keyword) {
-                        self.errors.push(FieldError::forbidden(path.field(keyword), "must be undefined to be structural"));
+                        self.errors.push(FieldError::forbidden(
+                            path.field(keyword),
+                            "must be undefined to be structural",
+                        ));
                     }
                 }
             }
             Role::Field(what) => {
-                if node.types.is_any() && !node.preserve && !schema.get("type").is_some_and(Value::is_string) {
-                    self.errors.push(FieldError::required(path.field("type"), format!("must not be empty {what}")));
+                if node.types.is_any() && !node.preserve && !schema.get("type").is_some_and(Value::is_string)
+                {
+                    self.errors
+                        .push(FieldError::required(path.field("type"), format!("must not be empty {what}")));
                 }
             }
         }
         if node.embedded && !node.types.is("object") {
-            self.errors.push(FieldError::invalid(path.field("type"), &Value::from(node.types.names()), "must be object if x-kubernetes-embedded-resource is true"));
+            self.errors.push(FieldError::invalid(
+                path.field("type"),
+                &Value::from(node.types.names()),
+                "must be object if x-kubernetes-embedded-resource is true",
+            ));
         }
     }
 
@@ -216,7 +254,11 @@ impl Compiler {
                     node.properties.insert(name.as_str().into(), Arc::new(compiled));
                 }
             }
-            Some(other) => self.errors.push(FieldError::type_invalid(path.field("properties"), other, "must be an object")),
+            Some(other) => self.errors.push(FieldError::type_invalid(
+                path.field("properties"),
+                other,
+                "must be an object",
+            )),
         }
         let at = path.field("additionalProperties");
         match schema.get("additionalProperties") {
@@ -227,7 +269,10 @@ impl Compiler {
             Some(Value::Bool(any)) => node.additional = if *any { Additional::Any } else { Additional::None },
             Some(other) => {
                 if !node.properties.is_empty() && !self.built_in {
-                    self.errors.push(FieldError::forbidden(at.clone(), "additionalProperties and properties are mutual exclusive"));
+                    self.errors.push(FieldError::forbidden(
+                        at.clone(),
+                        "additionalProperties and properties are mutual exclusive",
+                    ));
                 }
                 let compiled = self.node(other, &place.inside(at, "for specified object fields"));
                 node.additional = Additional::Node(Arc::new(compiled));
@@ -240,10 +285,14 @@ impl Compiler {
                 }
             }
             Some(Value::Array(_)) => {
-                self.errors.push(FieldError::forbidden(path.field("items"), "items must be a schema object and not an array"));
+                self.errors.push(FieldError::forbidden(
+                    path.field("items"),
+                    "items must be a schema object and not an array",
+                ));
             }
             Some(items) => {
-                let compiled = self.node(items, &place.inside(path.field("items"), "for specified array items"));
+                let compiled =
+                    self.node(items, &place.inside(path.field("items"), "for specified array items"));
                 node.items = Some(Arc::new(compiled));
             }
         }
@@ -254,10 +303,8 @@ impl Compiler {
         let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
         let strategy = text("x-kubernetes-patch-strategy").unwrap_or_default();
         if !strategy.is_empty() || schema.contains_key("x-kubernetes-patch-merge-key") {
-            let has = |word: &str| strategy.split(',').any(|part| part == word);
             node.patch = Some(Box::new(PatchHints {
-                merge: has("merge"),
-                retain_keys: has("retainKeys"),
+                merge: strategy.split(',').any(|part| part == "merge"),
                 merge_key: text("x-kubernetes-patch-merge-key").map(Into::into),
             }));
         }
@@ -269,24 +316,30 @@ impl Compiler {
         node.list = match text("x-kubernetes-list-type") {
             Some("map") if keys.is_empty() => {
                 let at = path.field("x-kubernetes-list-map-keys");
-                self.errors.push(FieldError::required(at, "must not be empty if x-kubernetes-list-type is map"));
+                self.errors
+                    .push(FieldError::required(at, "must not be empty if x-kubernetes-list-type is map"));
                 ListKind::Atomic
             }
             Some("map") => ListKind::Map(keys),
             Some("set") => ListKind::Set,
             Some("atomic") => ListKind::Atomic,
             Some(other) => {
-                self.errors.push(FieldError::not_supported(at, &Value::from(other), &["atomic", "map", "set"]));
+                self.errors.push(FieldError::not_supported(
+                    at,
+                    &Value::from(other),
+                    &["atomic", "map", "set"],
+                ));
                 ListKind::Atomic
             }
             None if !keys.is_empty() => {
                 let at = path.field("x-kubernetes-list-map-keys");
-                self.errors.push(FieldError::forbidden(at, "may only be set if x-kubernetes-list-type is map"));
+                self.errors
+                    .push(FieldError::forbidden(at, "may only be set if x-kubernetes-list-type is map"));
                 ListKind::Atomic
             }
             None => match node.patch.as_deref() {
-                Some(PatchHints { merge: true, merge_key: Some(key), .. }) => ListKind::Map(vec![key.clone()]),
-                Some(PatchHints { merge: true, merge_key: None, .. }) => ListKind::Set,
+                Some(PatchHints { merge: true, merge_key: Some(key) }) => ListKind::Map(vec![key.clone()]),
+                Some(PatchHints { merge: true, merge_key: None }) => ListKind::Set,
                 _ => ListKind::Atomic,
             },
         };
@@ -309,26 +362,42 @@ impl Compiler {
             Value::Number(number) => number.as_f64() == Some(0.0),
             _ => false,
         };
-        node.default = schema.get("default").filter(|value| !value.is_null() && !(self.built_in && empty(value))).cloned();
+        node.default = schema
+            .get("default")
+            .filter(|value| !value.is_null() && !(self.built_in && empty(value)))
+            .cloned();
     }
 
     fn rules(&mut self, schema: &Map<String, Value>, place: &Place, node: &mut Node) {
         let path = &place.path;
         let mut rules = Rules { unique_items: self.flag(schema, "uniqueItems", path), ..Rules::default() };
         if rules.unique_items && !self.built_in {
-            self.errors.push(FieldError::forbidden(path.field("uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"));
+            self.errors.push(FieldError::forbidden(
+                path.field("uniqueItems"),
+                "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+            ));
         }
         match schema.get("enum") {
             Some(Value::Array(values)) if !values.is_empty() => rules.one_of_values.clone_from(values),
             None | Some(Value::Null) => {}
-            Some(other) => self.errors.push(FieldError::invalid(path.field("enum"), other, "must be a list that is not empty")),
+            Some(other) => self.errors.push(FieldError::invalid(
+                path.field("enum"),
+                other,
+                "must be a list that is not empty",
+            )),
         }
         rules.minimum = self.bound(schema, "minimum", "exclusiveMinimum", path);
         rules.maximum = self.bound(schema, "maximum", "exclusiveMaximum", path);
         match schema.get("multipleOf") {
-            Some(Value::Number(number)) if number.as_f64().is_some_and(|n| n > 0.0) => rules.multiple_of = Some(number.clone()),
+            Some(Value::Number(number)) if number.as_f64().is_some_and(|n| n > 0.0) => {
+                rules.multiple_of = Some(number.clone())
+            }
             None | Some(Value::Null) => {}
-            Some(other) => self.errors.push(FieldError::invalid(path.field("multipleOf"), other, "must be a number above 0")),
+            Some(other) => self.errors.push(FieldError::invalid(
+                path.field("multipleOf"),
+                other,
+                "must be a number above 0",
+            )),
         }
         rules.min_length = self.count(schema, "minLength", path);
         rules.max_length = self.count(schema, "maxLength", path);
@@ -339,28 +408,49 @@ impl Compiler {
         match schema.get("pattern") {
             Some(Value::String(source)) if !source.is_empty() => match Pattern::compile(source) {
                 Ok(pattern) => rules.pattern = Some(pattern),
-                Err(detail) => self.errors.push(FieldError::invalid(path.field("pattern"), &Value::from(source.as_str()), detail)),
+                Err(detail) => self.errors.push(FieldError::invalid(
+                    path.field("pattern"),
+                    &Value::from(source.as_str()),
+                    detail,
+                )),
             },
             None | Some(Value::Null | Value::String(_)) => {}
-            Some(other) => self.errors.push(FieldError::type_invalid(path.field("pattern"), other, "must be a string")),
+            Some(other) => {
+                self.errors.push(FieldError::type_invalid(path.field("pattern"), other, "must be a string"))
+            }
         }
         rules.format = schema.get("format").and_then(Value::as_str).and_then(Format::named);
         match schema.get("required") {
-            Some(Value::Array(names)) => rules.required = names.iter().filter_map(Value::as_str).map(Into::into).collect(),
+            Some(Value::Array(names)) => {
+                rules.required = names.iter().filter_map(Value::as_str).map(Into::into).collect()
+            }
             None | Some(Value::Null) => {}
-            Some(other) => self.errors.push(FieldError::type_invalid(path.field("required"), other, "must be a list of names")),
+            Some(other) => self.errors.push(FieldError::type_invalid(
+                path.field("required"),
+                other,
+                "must be a list of names",
+            )),
         }
         let int_or_string = node.types == Types::INT_OR_STRING || place.int_or_string;
         rules.all_of = self.alternatives(schema, "allOf", place, int_or_string);
         rules.any_of = self.alternatives(schema, "anyOf", place, int_or_string);
         rules.one_of = self.alternatives(schema, "oneOf", place, int_or_string);
-        rules.not = schema.get("not").filter(|not| !not.is_null()).map(|not| self.node(not, &place.validation(path.field("not"), false)));
+        rules.not = schema
+            .get("not")
+            .filter(|not| !not.is_null())
+            .map(|not| self.node(not, &place.validation(path.field("not"), false)));
         if !rules.is_empty() {
             node.rules = Some(Box::new(rules));
         }
     }
 
-    fn bound(&mut self, schema: &Map<String, Value>, keyword: &str, exclusive: &str, path: &FieldPath) -> Option<Bound> {
+    fn bound(
+        &mut self,
+        schema: &Map<String, Value>,
+        keyword: &str,
+        exclusive: &str,
+        path: &FieldPath,
+    ) -> Option<Bound> {
         let exclusive = self.flag(schema, exclusive, path);
         match schema.get(keyword) {
             Some(Value::Number(limit)) => Some(Bound { limit: limit.clone(), exclusive }),
@@ -376,12 +466,22 @@ impl Compiler {
         let value = schema.get(keyword).filter(|value| !value.is_null())?;
         let count = value.as_u64().and_then(|count| usize::try_from(count).ok());
         if count.is_none() {
-            self.errors.push(FieldError::invalid(path.field(keyword), value, "must be an integer of at least 0"));
+            self.errors.push(FieldError::invalid(
+                path.field(keyword),
+                value,
+                "must be an integer of at least 0",
+            ));
         }
         count
     }
 
-    fn alternatives(&mut self, schema: &Map<String, Value>, keyword: &str, place: &Place, int_or_string: bool) -> Vec<Node> {
+    fn alternatives(
+        &mut self,
+        schema: &Map<String, Value>,
+        keyword: &str,
+        place: &Place,
+        int_or_string: bool,
+    ) -> Vec<Node> {
         match schema.get(keyword) {
             Some(Value::Array(list)) => {
                 let each = |(index, one)| {
@@ -392,7 +492,11 @@ impl Compiler {
             }
             None | Some(Value::Null) => Vec::new(),
             Some(other) => {
-                self.errors.push(FieldError::type_invalid(place.path.field(keyword), other, "must be a list"));
+                self.errors.push(FieldError::type_invalid(
+                    place.path.field(keyword),
+                    other,
+                    "must be a list",
+                ));
                 Vec::new()
             }
         }
@@ -402,14 +506,32 @@ impl Compiler {
 impl Rules {
     fn is_empty(&self) -> bool {
         let Self {
-            one_of_values, minimum, maximum, multiple_of, min_length, max_length, pattern, format, min_items, max_items,
-            unique_items, min_properties, max_properties, required, all_of, any_of, one_of, not,
+            one_of_values,
+            minimum,
+            maximum,
+            multiple_of,
+            min_length,
+            max_length,
+            pattern,
+            format,
+            min_items,
+            max_items,
+            unique_items,
+            min_properties,
+            max_properties,
+            required,
+            all_of,
+            any_of,
+            one_of,
+            not,
         } = self;
         one_of_values.is_empty()
             && minimum.is_none()
             && maximum.is_none()
             && multiple_of.is_none()
-            && [min_length, max_length, min_items, max_items, min_properties, max_properties].iter().all(|o| o.is_none())
+            && [min_length, max_length, min_items, max_items, min_properties, max_properties]
+                .iter()
+                .all(|o| o.is_none())
             && pattern.is_none()
             && format.is_none()
             && !unique_items

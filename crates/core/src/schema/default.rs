@@ -53,7 +53,8 @@ fn fill(value: &mut Value, node: &Node) {
 }
 
 fn replace_null(value: &mut Value, node: &Node) {
-    if value.is_null() && !node.nullable
+    if value.is_null()
+        && !node.nullable
         && let Some(default) = &node.default
     {
         *value = default.clone();

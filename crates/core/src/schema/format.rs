@@ -96,7 +96,9 @@ fn number(text: &str, digits: usize) -> Option<u32> {
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [year, month, day] = parts.as_slice() else { return false };
-    let (Some(year), Some(month), Some(day)) = (number(year, 4), number(month, 2), number(day, 2)) else { return false };
+    let (Some(year), Some(month), Some(day)) = (number(year, 4), number(month, 2), number(day, 2)) else {
+        return false;
+    };
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -144,10 +146,31 @@ fn is_duration(text: &str) -> bool {
         let unit = after.trim_start().find(|c: char| c.is_ascii_digit() || c == '.' || c == ' ');
         let after = after.trim_start();
         let (unit, after) = after.split_at(unit.unwrap_or(after.len()));
-        let amount_fits = amount.bytes().filter(|b| *b == b'.').count() < 2 && amount.bytes().any(|b| b.is_ascii_digit());
+        let amount_fits =
+            amount.bytes().filter(|b| *b == b'.').count() < 2 && amount.bytes().any(|b| b.is_ascii_digit());
         let known = [
-            "ns", "us", "µs", "μs", "ms", "s", "m", "h", "d", "w", "nanosecond", "nanoseconds", "second", "seconds",
-            "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks",
+            "ns",
+            "us",
+            "µs",
+            "μs",
+            "ms",
+            "s",
+            "m",
+            "h",
+            "d",
+            "w",
+            "nanosecond",
+            "nanoseconds",
+            "second",
+            "seconds",
+            "minute",
+            "minutes",
+            "hour",
+            "hours",
+            "day",
+            "days",
+            "week",
+            "weeks",
         ];
         if !amount_fits || !known.contains(&unit) {
             return false;
@@ -162,7 +185,7 @@ fn is_base64(text: &str) -> bool {
     let bytes: Vec<u8> = text.bytes().filter(|b| !matches!(b, b'\r' | b'\n')).collect();
     let padding = bytes.iter().rev().take_while(|b| **b == b'=').count();
     let data = bytes.len() - padding;
-    bytes.len() % 4 == 0
+    bytes.len().is_multiple_of(4)
         && padding <= 2
         && bytes.iter().take(data).all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'))
 }
@@ -207,7 +230,9 @@ fn is_hostname(text: &str) -> bool {
 
 fn is_email(text: &str) -> bool {
     text.rsplit_once('@').is_some_and(|(local, host)| {
-        !local.is_empty() && !local.contains(|c: char| c.is_whitespace() || c.is_control()) && is_hostname(host)
+        !local.is_empty()
+            && !local.contains(|c: char| c.is_whitespace() || c.is_control())
+            && is_hostname(host)
     })
 }
 
@@ -231,15 +256,31 @@ mod tests {
             (
                 Format::DateTime,
                 &["2006-01-02T15:04:05Z", "2024-02-29T00:00:00.123456+02:00", "2016-12-31T23:59:60Z"],
-                &["", "2006-01-02", "2006-01-02 15:04:05Z", "2023-02-29T00:00:00Z", "2006-01-02T15:04:05", "2006-01-02T24:00:00Z", "2006-01-02T15:04:05.Z"],
+                &[
+                    "",
+                    "2006-01-02",
+                    "2006-01-02 15:04:05Z",
+                    "2023-02-29T00:00:00Z",
+                    "2006-01-02T15:04:05",
+                    "2006-01-02T24:00:00Z",
+                    "2006-01-02T15:04:05.Z",
+                ],
             ),
             (Format::Date, &["2006-01-02", "2000-02-29"], &["2006-1-2", "1900-02-29", "2006-13-01", "x"]),
-            (Format::Duration, &["1h30m", "0", "-1.5s", "3 days", "10us"], &["", "1", "h", "1x", "1..5s", "-"]),
+            (
+                Format::Duration,
+                &["1h30m", "0", "-1.5s", "3 days", "10us"],
+                &["", "1", "h", "1x", "1..5s", "-"],
+            ),
             (Format::Byte, &["", "aGk=", "YQ==", "YWJj"], &["a", "a===", "a-b=", "=aaa"]),
             (Format::Ipv4, &["10.0.0.1"], &["10.0.0", "::1", "256.0.0.1"]),
             (Format::Ipv6, &["::1", "fe80::1"], &["10.0.0.1", ":::"]),
             (Format::Cidr, &["10.0.0.0/8", "::/0"], &["10.0.0.0", "10.0.0.0/33", "x/8", "10.0.0.0/+8"]),
-            (Format::Uuid, &["123e4567-e89b-12d3-a456-426614174000"], &["123e4567", "123e4567-e89b-12d3-a456-42661417400g"]),
+            (
+                Format::Uuid,
+                &["123e4567-e89b-12d3-a456-426614174000"],
+                &["123e4567", "123e4567-e89b-12d3-a456-42661417400g"],
+            ),
             (Format::Uri, &["https://example.com/a", "mailto:a@b.c"], &["example", "http://a b", ":x"]),
             (Format::Hostname, &["example.com", "a"], &["", "-a", "a..b", "a b"]),
             (Format::Email, &["a@example.com"], &["a", "@b", "a@"]),
@@ -254,7 +295,9 @@ mod tests {
             }
             assert_eq!(Format::named(format.name()), Some(*format));
         }
-        assert!(Format::Int32.allows_number(-2_147_483_648.0) && !Format::Int32.allows_number(2_147_483_648.0));
+        assert!(
+            Format::Int32.allows_number(-2_147_483_648.0) && !Format::Int32.allows_number(2_147_483_648.0)
+        );
         assert!(!Format::Int64.allows_number(1e19));
     }
 }

@@ -33,7 +33,14 @@ fn object_meta() -> Node {
     let owner = Arc::new(Node { properties: owner_fields, ..(*owner).clone() });
     let mut properties: BTreeMap<Box<str>, Arc<Node>> = BTreeMap::new();
     for name in [
-        "name", "generateName", "namespace", "uid", "resourceVersion", "selfLink", "creationTimestamp", "deletionTimestamp",
+        "name",
+        "generateName",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "selfLink",
+        "creationTimestamp",
+        "deletionTimestamp",
     ] {
         properties.insert(name.into(), string());
     }

@@ -13,5 +13,5 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::node::{ListKind, Node};
 pub use self::node::Schema;
+pub(crate) use self::node::{ListKind, Node};

@@ -127,13 +127,12 @@ pub(crate) enum Additional {
     Node(Arc<Node>),
 }
 
-/// How a strategic merge patch treats a field: `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key`.
+/// How a strategic merge patch treats a field: `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key`. `retainKeys` needs no hint:
+/// a patch says itself which keys it retains.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PatchHints {
     /// Merge instead of replace.
     pub(crate) merge: bool,
-    /// The patch's `$retainKeys` is honoured.
-    pub(crate) retain_keys: bool,
     /// The field that tells list entries apart.
     pub(crate) merge_key: Option<Box<str>>,
 }

@@ -64,7 +64,10 @@ fn translate(source: &str) -> String {
                 'S' => out.push_str("[^\\t\\n\\f\\r ]"),
                 // A class by name, \p{Greek}: the name is taken as it stands.
                 'p' | 'P' => {
-                    let end = after.strip_prefix(escaped).filter(|rest| rest.starts_with('{')).and_then(|rest| rest.find('}'));
+                    let end = after
+                        .strip_prefix(escaped)
+                        .filter(|rest| rest.starts_with('{'))
+                        .and_then(|rest| rest.find('}'));
                     let (name, next) = after.split_at(end.map_or(1, |end| end + 2));
                     out.push('\\');
                     out.push_str(name);
@@ -150,8 +153,18 @@ mod tests {
         // Arabic-Indic digits, and a no-break space, are neither \d nor \s.
         assert!(!matches(r"^\d$", "\u{0661}") && !matches(r"^\s$", "\u{a0}") && !matches(r"^\w$", "é"));
         assert!(matches(r"^[\d\-]+$", "12-3") && matches(r"^[^\d]$", "x") && matches(r"^[\S]$", "é"));
-        assert!(matches(r"^[[a]$", "[") && matches("^[]a]$", "]") && matches("^[^]a]$", "b") && matches(r"^[&&a]$", "&"));
-        assert!(matches("^a{$", "a{") && matches("^{a}$", "{a}") && matches("^a{2}$", "aa") && matches("^a{1,}$", "aaa"));
+        assert!(
+            matches(r"^[[a]$", "[")
+                && matches("^[]a]$", "]")
+                && matches("^[^]a]$", "b")
+                && matches(r"^[&&a]$", "&")
+        );
+        assert!(
+            matches("^a{$", "a{")
+                && matches("^{a}$", "{a}")
+                && matches("^a{2}$", "aa")
+                && matches("^a{1,}$", "aaa")
+        );
         assert!(matches(r"^\Qa.b\E$", "a.b") && !matches(r"^\Qa.b\E$", "axb"));
         assert!(matches(r"^[[:alpha:]]+$", "ab") && !matches(r"^[[:alpha:]]+$", "a1"));
         assert!(matches(r"^\p{Greek}$", "α") && matches(r"\bfoo\b", "a foo b"));

@@ -105,11 +105,19 @@ fn list_type(node: &Node, path: &FieldPath, errors: &mut Vec<FieldError>) {
                 match items.property(key) {
                     None => {
                         let at = path.field("x-kubernetes-list-map-keys");
-                        errors.push(FieldError::invalid(at, &Value::from(&**key), "entries must all be names of item properties"));
+                        errors.push(FieldError::invalid(
+                            at,
+                            &Value::from(&**key),
+                            "entries must all be names of item properties",
+                        ));
                     }
                     Some(property) if property.types.has_structure() => {
                         let at = at.field("properties").key(&**key).field("type");
-                        errors.push(FieldError::invalid(at, &Value::from(property.types.names()), "must be a scalar type if parent array's x-kubernetes-list-type is map"));
+                        errors.push(FieldError::invalid(
+                            at,
+                            &Value::from(property.types.names()),
+                            "must be a scalar type if parent array's x-kubernetes-list-type is map",
+                        ));
                     }
                     Some(property) if property.default.is_none() && !required.contains(key) => {
                         let at = at.field("properties").key(&**key).field("default");

@@ -109,7 +109,8 @@ impl Report {
             }
             ListKind::Map(keys) => {
                 for (index, item) in list.iter().enumerate() {
-                    let found = keys.iter().filter_map(|key| Some((key.to_string(), item.get(&**key)?.clone())));
+                    let found =
+                        keys.iter().filter_map(|key| Some((key.to_string(), item.get(&**key)?.clone())));
                     let key = Value::Object(found.collect());
                     if !seen.insert(key.to_string()) {
                         self.add(FieldError::duplicate(Trail::Index(&trail, index).to_path(), &key));
@@ -120,7 +121,8 @@ impl Report {
     }
 
     fn rules(&mut self, value: &Value, rules: &Rules, trail: Trail<'_>) {
-        if !rules.one_of_values.is_empty() && !rules.one_of_values.iter().any(|allowed| same(allowed, value)) {
+        if !rules.one_of_values.is_empty() && !rules.one_of_values.iter().any(|allowed| same(allowed, value))
+        {
             let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let supported: Vec<String> = rules.one_of_values.iter().map(text).collect();
             let supported: Vec<&str> = supported.iter().map(String::as_str).collect();
@@ -145,7 +147,8 @@ impl Report {
             let or = if bound.exclusive { "" } else { " or equal to" };
             self.invalid(trail, value, &format!("should be greater than{or} {}", bound.limit));
         }
-        if let Some(bound) = rules.maximum.as_ref().filter(|bound| breaks(bound, std::cmp::Ordering::Greater)) {
+        if let Some(bound) = rules.maximum.as_ref().filter(|bound| breaks(bound, std::cmp::Ordering::Greater))
+        {
             let or = if bound.exclusive { "" } else { " or equal to" };
             self.invalid(trail, value, &format!("should be less than{or} {}", bound.limit));
         }
@@ -217,9 +220,15 @@ impl Report {
         if !rules.one_of.is_empty() {
             match rules.one_of.iter().filter(|rule| is_valid(value, rule)).count() {
                 1 => {}
-                0 => self.invalid(trail, value, "must validate one and only one schema (oneOf). Found none valid"),
+                0 => self.invalid(
+                    trail,
+                    value,
+                    "must validate one and only one schema (oneOf). Found none valid",
+                ),
                 count => {
-                    let rule = format!("must validate one and only one schema (oneOf). Found {count} valid alternatives");
+                    let rule = format!(
+                        "must validate one and only one schema (oneOf). Found {count} valid alternatives"
+                    );
                     self.invalid(trail, value, &rule);
                 }
             }

@@ -23,7 +23,11 @@ pub enum SelectorError {
 }
 
 impl SelectorError {
-    pub(super) fn invalid(field: impl Into<String>, value: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub(super) fn invalid(
+        field: impl Into<String>,
+        value: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
         Self::Invalid { field: field.into(), value: value.into(), detail: detail.into() }
     }
 }

@@ -131,11 +131,15 @@ fn unescape(value: &str) -> Result<String, SelectorError> {
                 Some(c @ ('\\' | ',' | '=')) => out.push(c),
                 other => {
                     let sequence: String = std::iter::once('\\').chain(other).collect();
-                    return Err(SelectorError::Syntax(format!("invalid field selector: invalid escape sequence: {sequence}")));
+                    return Err(SelectorError::Syntax(format!(
+                        "invalid field selector: invalid escape sequence: {sequence}"
+                    )));
                 }
             },
             ',' | '=' => {
-                return Err(SelectorError::Syntax(format!("invalid field selector: unescaped character in value: '{c}'")));
+                return Err(SelectorError::Syntax(format!(
+                    "invalid field selector: unescaped character in value: '{c}'"
+                )));
             }
             c => out.push(c),
         }
@@ -178,7 +182,10 @@ mod tests {
         use FieldOperator::{Equals, NotEquals};
         let term = |path: &str, op, value: &str| (path.to_owned(), op, value.to_owned());
         assert_eq!(terms(""), []);
-        assert_eq!(terms("a=b,c==d,,e!=f"), [term("a", Equals, "b"), term("c", Equals, "d"), term("e", NotEquals, "f")]);
+        assert_eq!(
+            terms("a=b,c==d,,e!=f"),
+            [term("a", Equals, "b"), term("c", Equals, "d"), term("e", NotEquals, "f")]
+        );
         assert_eq!(terms(r"a=b\,c\=d\\"), [term("a", Equals, r"b,c=d\")]);
         assert_eq!(terms("a="), [term("a", Equals, "")]);
         for bad in ["a", "a=b=c", r"a=\x", r"a=b\", "!a"] {
@@ -190,10 +197,18 @@ mod tests {
     fn selects_by_text() {
         let field = |path: &str| (path == "metadata.name").then_some("a");
         let matches = |text: &str| FieldSelector::parse(text).expect(text).matches(field);
-        assert!(matches("") && matches("metadata.name=a") && matches("status.phase!=Running") && matches("status.phase="));
+        assert!(
+            matches("")
+                && matches("metadata.name=a")
+                && matches("status.phase!=Running")
+                && matches("status.phase=")
+        );
         assert!(!matches("metadata.name!=a") && !matches("metadata.name=a,metadata.name=b"));
         let selector = FieldSelector::parse("metadata.namespace!=x,metadata.name=a").expect("valid");
-        assert_eq!((selector.exact("metadata.name"), selector.exact("metadata.namespace")), (Some("a"), None));
+        assert_eq!(
+            (selector.exact("metadata.name"), selector.exact("metadata.namespace")),
+            (Some("a"), None)
+        );
     }
 
     proptest! {

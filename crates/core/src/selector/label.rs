@@ -65,8 +65,9 @@ impl Requirement {
             _ => {}
         }
         for (index, value) in values.iter().enumerate() {
-            check_value(value)
-                .map_err(|detail| SelectorError::invalid(format!("values[{index}][{key}]"), value.as_str(), detail))?;
+            check_value(value).map_err(|detail| {
+                SelectorError::invalid(format!("values[{index}][{key}]"), value.as_str(), detail)
+            })?;
         }
         values.sort_unstable();
         values.dedup();
@@ -150,7 +151,8 @@ impl LabelSelector {
             Some(Value::Object(labels)) => {
                 bound(labels.len(), MAX_REQUIREMENTS, "requirements")?;
                 for (key, value) in labels {
-                    let value = value.as_str().ok_or_else(|| mistyped(&format!("matchLabels[{key}]"), "a string"))?;
+                    let value =
+                        value.as_str().ok_or_else(|| mistyped(&format!("matchLabels[{key}]"), "a string"))?;
                     requirements.push(Requirement::new(key, Operator::In, vec![value.to_owned()])?);
                 }
             }
@@ -178,7 +180,8 @@ impl LabelSelector {
     /// Whether an object is selected whose labels this function knows.
     #[must_use]
     pub fn matches_with<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
-        !self.nothing && self.requirements.iter().all(|requirement| requirement.matches(label(&requirement.key)))
+        !self.nothing
+            && self.requirements.iter().all(|requirement| requirement.matches(label(&requirement.key)))
     }
 
     /// Whether every object is selected.
@@ -210,7 +213,9 @@ fn expression_from_json(index: usize, expression: &Value) -> Result<Requirement,
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(list)) => {
             bound(list.len(), MAX_VALUES, "values")?;
-            let value = |value: &Value| value.as_str().map(str::to_owned).ok_or_else(|| mistyped(&at("values"), "strings"));
+            let value = |value: &Value| {
+                value.as_str().map(str::to_owned).ok_or_else(|| mistyped(&at("values"), "strings"))
+            };
             list.iter().map(value).collect::<Result<_, _>>()?
         }
         Some(_) => return Err(mistyped(&at("values"), "a list")),
@@ -223,7 +228,11 @@ fn mistyped(field: &str, wanted: &str) -> SelectorError {
 }
 
 fn bound(count: usize, limit: usize, what: &str) -> Result<(), SelectorError> {
-    if count > limit { Err(SelectorError::TooLarge(format!("{count} {what}, at most {limit}"))) } else { Ok(()) }
+    if count > limit {
+        Err(SelectorError::TooLarge(format!("{count} {what}, at most {limit}")))
+    } else {
+        Ok(())
+    }
 }
 
 impl FromStr for LabelSelector {
@@ -274,13 +283,32 @@ mod tests {
     fn matches_as_kubernetes_does() {
         let web = || json!({"app": "web", "tier": "front", "n": "5", "e": ""});
         for selector in [
-            "", " ", "app=web", "app==web", "app = web , tier = front", "app!=db", "other!=x", "app in (db, web)",
-            "app notin (db)", "other notin (x)", "app", "!other", "! other", "n>4", "n<6", "e=", "e in (,a)", "e in (a,)",
-            "app in (web),!x,tier", "app=web,app!=db",
+            "",
+            " ",
+            "app=web",
+            "app==web",
+            "app = web , tier = front",
+            "app!=db",
+            "other!=x",
+            "app in (db, web)",
+            "app notin (db)",
+            "other notin (x)",
+            "app",
+            "!other",
+            "! other",
+            "n>4",
+            "n<6",
+            "e=",
+            "e in (,a)",
+            "e in (a,)",
+            "app in (web),!x,tier",
+            "app=web,app!=db",
         ] {
             assert!(selects(selector, web()), "{selector}");
         }
-        for selector in ["app=db", "app!=web", "other", "!app", "other in (x)", "app notin (web)", "n>5", "app>1", "app="] {
+        for selector in
+            ["app=db", "app!=web", "other", "!app", "other in (x)", "app notin (web)", "n>5", "app>1", "app="]
+        {
             assert!(!selects(selector, web()), "{selector}");
         }
         // A keyword may be a key, and a value.
@@ -290,8 +318,32 @@ mod tests {
     #[test]
     fn refuses_what_kubernetes_refuses() {
         for selector in [
-            ",", "a,", ",a", "a,,b", "a b", "a=b c", "=a", "a in", "a in b", "a in ()", "a in (b", "a notin (b))", "!a=b",
-            "a=!b", "a>b", "a in (b c)", "-a", "a=-b", "x/y/z", "/a", "a/", "a=b/c", "!", "!!a", "X.com/a", "a in (b)c",
+            ",",
+            "a,",
+            ",a",
+            "a,,b",
+            "a b",
+            "a=b c",
+            "=a",
+            "a in",
+            "a in b",
+            "a in ()",
+            "a in (b",
+            "a notin (b))",
+            "!a=b",
+            "a=!b",
+            "a>b",
+            "a in (b c)",
+            "-a",
+            "a=-b",
+            "x/y/z",
+            "/a",
+            "a/",
+            "a=b/c",
+            "!",
+            "!!a",
+            "X.com/a",
+            "a in (b)c",
         ] {
             assert!(LabelSelector::parse(selector).is_err(), "{selector}");
         }
