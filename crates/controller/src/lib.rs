@@ -7,6 +7,7 @@ mod cache;
 mod collector;
 mod error;
 pub mod http;
+mod in_process;
 pub mod kinds;
 mod name;
 mod object;
@@ -18,6 +19,7 @@ mod user;
 
 pub use api::Api;
 pub use error::{ApiError, Cause, Subject};
+pub use in_process::InProcess;
 pub use name::NameRule;
 pub use object::{Object, RevisionNumber};
 pub use server::{Controller, Options, StartError};
