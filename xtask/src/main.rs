@@ -1,2 +1,37 @@
-//! The project's own commands.
-fn main() {}
+//! The project's own commands: `cargo xtask COMMAND`.
+
+mod flights;
+mod run;
+mod wasm_target;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+The project's own commands.
+
+Usage: cargo xtask COMMAND
+
+Commands:
+  flights    Build the example flights to target/flights/{pipeline,app}.wasm
+  help       Print this
+";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let command = args.next().unwrap_or_else(|| "help".into());
+    let result = match command.as_str() {
+        "flights" => flights::command(),
+        "help" | "-h" | "--help" => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        other => Err(format!("there is no command {other:?}\n\n{USAGE}")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `cargo xtask flights`: the example flights as WebAssembly modules.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::run::{quietly, root};
+use crate::wasm_target::{self, TARGET};
+
+/// Packages and what their modules are called.
+const FLIGHTS: [(&str, &str); 2] = [("example-pipeline", "pipeline.wasm"), ("example-app", "app.wasm")];
+
+/// Builds all flights and says where they are.
+pub(crate) fn command() -> Result<(), String> {
+    let toolchain = wasm_target::ensure()?;
+    let target = root().join("target/wasm");
+    let flights = root().join("target/flights");
+    fs::create_dir_all(&flights).map_err(|e| format!("{}: {e}", flights.display()))?;
+    for (package, name) in FLIGHTS {
+        let started = Instant::now();
+        let mut cargo = toolchain.cargo("rustc");
+        // Only as a cdylib: together with an rlib there is no link-time optimisation.
+        cargo.args([
+            "--quiet",
+            "--profile",
+            "flight",
+            "--package",
+            package,
+            "--lib",
+            "--crate-type",
+            "cdylib",
+        ]);
+        cargo.arg("--target-dir").arg(&target);
+        // What measures the tests around this build has no place in a module.
+        cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("LLVM_PROFILE_FILE");
+        quietly(&mut cargo)?;
+        let built = target.join(TARGET).join("flight").join(package.replace('-', "_")).with_extension("wasm");
+        let module = flights.join(name);
+        let size = publish(&built, &module)?;
+        println!("{}  {} KiB  {:.1} s", shown(&module), size.div_ceil(1024), started.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+/// Copies a module so that a reader never sees half of it; one that has not changed is left alone.
+fn publish(built: &Path, module: &Path) -> Result<usize, String> {
+    let problem = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+    let bytes = fs::read(built).map_err(|e| problem(built, e))?;
+    if fs::read(module).is_ok_and(|old| old == bytes) {
+        return Ok(bytes.len());
+    }
+    let new = module.with_extension(format!("new{}", std::process::id()));
+    fs::write(&new, &bytes).map_err(|e| problem(&new, e))?;
+    fs::rename(&new, module).map_err(|e| problem(module, e))?;
+    Ok(bytes.len())
+}
+
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).map_or(PathBuf::from(path), Path::to_owned).display().to_string()
+}
