@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::list::{index, key};
+use super::list::key;
 use super::shape::{Shape, field, inside, is_named, item};
 use crate::field_error::FieldError;
 use crate::field_path::Trail;
@@ -52,12 +52,15 @@ fn collect(value: &Value, node: Option<&Node>, trail: Trail<'_>, refuse: &mut Re
             }
         }
         Shape::Entries(list) => {
-            if let Err((position, why)) = index(list, node) {
-                refuse(Trail::Index(&trail, position), list.get(position).unwrap_or(&Value::Null), Some(why));
-            }
             for (position, entry) in list.iter().enumerate() {
                 let here = Trail::Index(&trail, position);
-                let Ok(key) = key(entry, node) else { continue };
+                let key = match key(entry, node) {
+                    Ok(key) => key,
+                    Err(why) => {
+                        refuse(here, entry, Some(why));
+                        continue;
+                    }
+                };
                 if set.has(&key) {
                     refuse(here, entry, None);
                     continue;

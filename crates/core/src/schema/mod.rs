@@ -7,6 +7,7 @@ mod meta;
 mod node;
 mod pattern;
 mod prune;
+mod rules;
 mod structural;
 mod validate;
 
