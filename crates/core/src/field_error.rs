@@ -73,7 +73,7 @@ pub struct FieldError {
     pub kind: FieldErrorKind,
     /// What would be right. May be empty.
     pub detail: String,
-    /// The value that was found, where it helps.
+    /// The value that was found, where it helps; only its start if it is large.
     pub bad_value: Option<Value>,
 }
 
@@ -89,7 +89,7 @@ impl FieldError {
         detail: impl Into<String>,
         bad_value: Option<Value>,
     ) -> Self {
-        Self { path: path.into(), kind, detail: detail.into(), bad_value }
+        Self { path: path.into(), kind, detail: detail.into(), bad_value: bad_value.map(evidence) }
     }
 
     /// The value breaks a rule; `detail` says which.
@@ -180,16 +180,31 @@ impl std::error::Error for FieldError {}
 
 /// The value as JSON, which is how Go prints numbers, booleans, strings and objects alike here; null is `"null"`.
 pub(crate) fn shown(value: &Value) -> String {
-    let mut text = match value {
+    match value {
         Value::Null => "\"null\"".to_owned(),
-        other => other.to_string(),
-    };
+        other => cut(other.to_string()),
+    }
+}
+
+fn cut(mut text: String) -> String {
     if text.len() > MAX_SHOWN {
         let end = (0..=MAX_SHOWN).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
         text.push_str("...");
     }
     text
+}
+
+/// The value, or the start of its JSON if it is large.
+fn evidence(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(cut(text)),
+        Value::Array(_) | Value::Object(_) => {
+            let text = value.to_string();
+            if text.len() > MAX_SHOWN { Value::String(cut(text)) } else { value }
+        }
+        scalar => scalar,
+    }
 }
 
 #[cfg(test)]

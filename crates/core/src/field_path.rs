@@ -141,6 +141,18 @@ impl fmt::Display for FieldPath {
     }
 }
 
+/// Longest name that a reported path repeats, in bytes: one hostile key must not stand in every error below it.
+const MAX_NAME: usize = 256;
+
+/// The name, cut if it is too long to be repeated.
+pub(crate) fn reported(name: &str) -> String {
+    if name.len() <= MAX_NAME {
+        return name.to_owned();
+    }
+    let end = (0..=MAX_NAME).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}...", name.get(..end).unwrap_or_default())
+}
+
 /// A path kept on the stack while walking a value: it costs nothing until an error needs it.
 #[derive(Clone, Copy)]
 pub(crate) enum Trail<'a> {
@@ -157,7 +169,7 @@ impl Trail<'_> {
             match at {
                 Trail::Root => break,
                 Trail::Field(parent, name) => {
-                    steps.push(Step::Field(name.to_owned()));
+                    steps.push(Step::Field(reported(name)));
                     at = *parent;
                 }
                 Trail::Index(parent, index) => {

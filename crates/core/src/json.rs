@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::field_path::{FieldPath, Step};
+use crate::field_path::{FieldPath, Step, reported};
 
 /// What a document may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Place<'_> {
         let mut at = self;
         while let Some((parent, here)) = &at.trail {
             steps.push(match here {
-                Here::Key(key) => Step::Field((*key).to_owned()),
+                Here::Key(key) => Step::Field(reported(key)),
                 Here::Index(index) => Step::Index(*index),
             });
             at = parent;
@@ -187,7 +187,7 @@ impl<'de> Visitor<'de> for &Place<'_> {
         while let Some(key) = access.next_key::<String>()? {
             if map.contains_key(&key) {
                 let mut steps = self.path();
-                steps.push(Step::Field(key));
+                steps.push(Step::Field(reported(&key)));
                 return Err(self.state.fail(JsonError::DuplicateKey { path: FieldPath::from_steps(steps) }));
             }
             let value = {

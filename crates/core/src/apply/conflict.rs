@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::field_error::FieldError;
-use crate::managed_fields::{FieldSet, ManagerEntry, Operation};
+use crate::managed_fields::{FieldSet, ManagerEntry, Operation, PathElement};
 
 /// One field that another manager owns with another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,11 @@ pub struct Conflict {
     /// The other manager in Kubernetes' words: `"kubectl" using apps/v1`.
     pub who: String,
 }
+
+/// Most conflicts that are named for one manager.
+const MAX_NAMED: usize = 256;
+/// Longest path that is printed whole, in bytes.
+const MAX_PATH: usize = 1024;
 
 impl Conflict {
     /// The `message` of the cause in a `Status`, whose `reason` is `FieldManagerConflict`.
@@ -31,13 +36,23 @@ impl Conflict {
         if entry.operation == Operation::Update {
             who.push_str(&format!(" using {}", entry.api_version));
         }
-        let conflict = |path: Vec<_>| Self {
-            manager: entry.manager.clone(),
-            path: path.into_iter().map(ToString::to_string).collect(),
-            who: who.clone(),
-        };
-        fields.paths().into_iter().map(conflict).collect()
+        let conflict =
+            |path: Vec<_>| Self { manager: entry.manager.clone(), path: printed(&path), who: who.clone() };
+        fields.paths().into_iter().take(MAX_NAMED).map(conflict).collect()
     }
+}
+
+fn printed(path: &[&PathElement]) -> String {
+    let mut out = String::new();
+    for element in path {
+        let element = element.to_string();
+        if out.len() + element.len() > MAX_PATH {
+            out.push_str("...");
+            break;
+        }
+        out.push_str(&element);
+    }
+    out
 }
 
 /// Why an apply was refused. The object stays as it is.

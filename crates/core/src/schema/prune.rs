@@ -5,11 +5,14 @@ use serde_json::Value;
 use super::node::{Additional, Node, Schema};
 use crate::field_path::Trail;
 
+/// Most dropped fields that are named.
+const MAX_REPORTED: usize = 256;
+
 impl Schema {
     /// Drops every field that the schema does not specify, and answers their paths: `spec.list[0].name`.
     ///
     /// `x-kubernetes-preserve-unknown-fields` and `additionalProperties` keep fields; apiVersion, kind and metadata of
-    /// the object itself and of embedded resources always stay.
+    /// the object itself and of embedded resources always stay. All unknown fields go, but at most 256 are named.
     pub fn prune(&self, value: &mut Value) -> Vec<String> {
         prune_node(value, &self.root)
     }
@@ -34,7 +37,9 @@ fn visit(value: &mut Value, node: &Node, trail: Trail<'_>, dropped: &mut Vec<Str
                     }
                     None if open => true,
                     None => {
-                        dropped.push(here.to_path().to_string());
+                        if dropped.len() < MAX_REPORTED {
+                            dropped.push(here.to_path().to_string());
+                        }
                         false
                     }
                 }

@@ -418,6 +418,26 @@ fn built_in_schemas_are_read_as_they_are_meant() {
     assert_eq!(bare, json!({}));
 }
 
+/// One long key above many unknown or wrong fields must not be repeated for each of them.
+#[test]
+fn answers_to_hostile_objects_stay_small() {
+    let schema =
+        with_spec(json!({"type": "object", "additionalProperties": {"type": "object", "properties": {
+            "list": {"type": "array", "items": {"type": "string"}, "maxItems": 1},
+        }}}));
+    let unknown: serde_json::Map<String, Value> =
+        (0..10_000).map(|n| (format!("k{n}"), Value::Null)).collect();
+    let mut object = json!({"spec": {"x".repeat(100_000): unknown}});
+    let dropped = schema.prune(&mut object);
+    assert_eq!(dropped.len(), 256);
+    assert!(dropped.iter().map(String::len).sum::<usize>() < 100_000);
+    assert_eq!(object.pointer("/spec").and_then(|spec| spec.as_object()?.values().next()), Some(&json!({})));
+    let wrong: Vec<Value> = (0..10_000).map(|n| json!([n, "y".repeat(1000)])).collect();
+    let found = errors(&schema, json!({"spec": {"x".repeat(100_000): {"list": wrong}}}));
+    assert_eq!(found.len(), 100);
+    assert!(found.iter().map(String::len).sum::<usize>() < 300_000);
+}
+
 /// A schema with a little of everything, over the names that random objects have.
 fn mixed() -> Schema {
     let leaf = json!({"type": "string"});
