@@ -22,7 +22,7 @@ pub enum EmbeddedError {
     Start(#[from] horchestra_controller::StartError),
     /// Keys or certificates.
     #[error(transparent)]
-    Pki(#[from] horchestra_controller::PkiError),
+    Pki(#[from] horchestra_controller::pki::PkiError),
     /// A kind of this program is wrong, or a part of it did not start.
     #[error("{what} did not start: {reason}")]
     Part {

@@ -113,6 +113,7 @@ fn make_directory(path: &Path) -> Result<(), EmbeddedError> {
 fn kinds() -> Result<Vec<horchestra_controller::kinds::Kind>, EmbeddedError> {
     let broken = |reason: String| EmbeddedError::Part { what: "a built-in kind", reason };
     horchestra_api::crds()
+        .map_err(|e| broken(e.to_string()))?
         .iter()
         .map(|crd| {
             horchestra_controller::kinds::Kind::from_definition(crd, None)
