@@ -31,6 +31,12 @@ pub trait DynReconciler: Send + Sync {
 
     /// What should exist now. `object` is of [`kind`](Self::kind).
     async fn reconcile_object(&self, object: &Object, cluster: &Cluster) -> Result<DesiredState>;
+
+    /// What it takes to make this reconciler again on another machine, for a journal. None for one
+    /// that is compiled into its program.
+    fn recipe(&self) -> Option<serde_json::Value> {
+        None
+    }
 }
 
 #[async_trait]

@@ -147,7 +147,8 @@ impl Run<'_> {
         }
         if let (Some(journal), Some(recorder)) = (&self.inner.journal, recorder) {
             let outcome = answer.as_ref().map_err(|f| &f.error);
-            journal.record(self.controller.name(), self.causes, instance, &recorder.answers(), outcome);
+            let recipe = self.controller.reconciler().recipe();
+            journal.record(self.controller.name(), recipe, self.causes, instance, &recorder.answers(), outcome);
         }
         answer.map(|desired| (desired, reads))
     }

@@ -15,6 +15,9 @@ pub struct JournalEntry {
     pub time: String,
     /// What the reconciler is called.
     pub reconciler: String,
+    /// What it takes to make the reconciler again, if it is not compiled in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<Value>,
     /// Why the run happened.
     pub causes: Vec<String>,
     /// The resource.

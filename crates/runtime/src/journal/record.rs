@@ -39,6 +39,7 @@ impl Journal {
     pub(crate) fn record(
         &self,
         reconciler: &str,
+        recipe: Option<serde_json::Value>,
         causes: &[Cause],
         resource: &Object,
         answers: &[(Read, Answer)],
@@ -48,6 +49,7 @@ impl Journal {
         let mut entry = JournalEntry {
             time: Timestamp::now().to_string(),
             reconciler: reconciler.to_owned(),
+            recipe,
             causes: causes.iter().map(ToString::to_string).collect(),
             resource: resource.to_value(),
             reads,
