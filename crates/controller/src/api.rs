@@ -77,8 +77,9 @@ impl Api {
     }
 
     /// The revision that everything acknowledged so far is in.
-    pub async fn revision(&self) -> Result<RevisionNumber, ApiError> {
-        Ok(self.store.revision().0)
+    #[must_use]
+    pub fn revision(&self) -> RevisionNumber {
+        self.store.revision().0
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) fn answer(
         "/openapi/v3" => Ok(answer::json(200, &document::index(&kinds))),
         // Clients that want v2 want it as protobuf; those that can read v3 fall back to it.
         "/openapi/v2" => Err(ApiError::NotAcceptable("none: use /openapi/v3".to_owned())),
-        "" => Ok(answer::json(200, &root(&kinds))),
+        "" if path.len() <= 1 => Ok(answer::json(200, &root(&kinds))),
         other => {
             if let Some(rest) = other.strip_prefix("/openapi/v3/") {
                 let document = match rest.split('/').collect::<Vec<_>>().as_slice() {

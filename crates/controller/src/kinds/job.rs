@@ -18,7 +18,6 @@ pub(crate) struct Job;
 
 impl Strategy for Job {
     fn default(&self, object: &mut Value) {
-        let template_labels = get(object, &["spec", "template", "metadata", "labels"]).cloned();
         let Some(spec) = object_mut(object, &["spec"]) else { return };
         if !spec.contains_key("completions") && !spec.contains_key("parallelism") {
             fill(spec, "completions", 1);
@@ -32,13 +31,7 @@ impl Strategy for Job {
         fill(spec, "podReplacementPolicy", policy);
         fill(spec, "manualSelector", false);
         pod_template::default(object);
-        let own =
-            get(object, &["metadata", "labels"]).and_then(Value::as_object).is_some_and(|l| !l.is_empty());
-        if let (false, Some(labels)) = (own, template_labels)
-            && let Some(metadata) = object_at(object, &["metadata"])
-        {
-            metadata.insert("labels".to_owned(), labels);
-        }
+        labels(object);
     }
 
     fn prepare_create(&self, object: &mut Value) {
@@ -59,6 +52,7 @@ impl Strategy for Job {
         if let Some(selector) = object_at(object, &["spec", "selector", "matchLabels"]) {
             fill(selector, UID_LABEL, uid);
         }
+        labels(object);
     }
 
     fn prepare_update(&self, old: &Value, new: &mut Value) {
@@ -88,6 +82,7 @@ impl Strategy for Job {
                 fill(labels, &key, value);
             }
         }
+        labels(new);
     }
 
     fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -132,6 +127,17 @@ impl Strategy for Job {
     fn propagation(&self) -> Propagation {
         // batch/v1 keeps its old default: clients that mean otherwise say so, and kubectl does.
         Propagation::Orphan
+    }
+}
+
+/// A Job without labels has those of its template.
+fn labels(object: &mut Value) {
+    let template = get(object, &["spec", "template", "metadata", "labels"]).cloned();
+    let own = get(object, &["metadata", "labels"]).and_then(Value::as_object).is_some_and(|l| !l.is_empty());
+    if let (false, Some(labels)) = (own, template)
+        && let Some(metadata) = object_at(object, &["metadata"])
+    {
+        metadata.insert("labels".to_owned(), labels);
     }
 }
 

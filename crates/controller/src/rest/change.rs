@@ -1,6 +1,7 @@
 //! Changes of objects: update, patch, apply, and the loop that they share.
 
 use horchestra_core::field_error::FieldError;
+use horchestra_core::strategic::strategic_patch;
 use horchestra_core::{apply, patch};
 use serde_json::{Value, json};
 
@@ -187,6 +188,10 @@ impl Api {
         }
         meta::keep_system(kind, &before, &mut new);
         decode::default(endpoint, &mut new);
+        if !matches!(change, Change::Apply(_)) {
+            let manager = manager(endpoint, options, target.subresource);
+            new = apply::update(Some(&before), new, endpoint.version().schema(), &manager);
+        }
         if target.subresource == Subresource::None {
             kind.strategy.prepare_update(&before, &mut new);
         }
@@ -198,10 +203,6 @@ impl Api {
             meta::bump_generation(&mut new);
         }
         decode::validate(endpoint, &new, Some(&before))?;
-        if !matches!(change, Change::Apply(_)) {
-            let manager = manager(endpoint, options, target.subresource);
-            new = apply::update(Some(&before), new, endpoint.version().schema(), &manager);
-        }
         let namespace = old.namespace().to_owned();
         let request = AdmissionRequest {
             operation: Operation::Update,
@@ -396,10 +397,11 @@ fn propose(
 }
 
 fn strategic(endpoint: &Endpoint, value: &mut Value, document: &Value) -> Result<(), ApiError> {
-    let _ = (endpoint, value, document);
-    Err(ApiError::UnsupportedMediaType(
-        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml".to_owned(),
-    ))
+    let schema = endpoint
+        .version()
+        .schema()
+        .ok_or_else(|| ApiError::Internal(format!("{} has no schema to patch by", endpoint.kind().kind)))?;
+    strategic_patch(value, document, schema).map_err(|error| ApiError::BadRequest(error.to_string()))
 }
 
 /// Errors when the client named another version or another object than the stored one.

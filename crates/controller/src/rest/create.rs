@@ -51,6 +51,7 @@ impl Api {
         warnings: Vec<String>,
     ) -> Result<Written, ApiError> {
         let kind = endpoint.kind();
+        let namespace = if kind.namespaced() { namespace } else { "" };
         same_namespace(kind, namespace, &value)?;
         if let Origin::Custom { terminating: true, .. } = kind.origin {
             return Err(ApiError::MethodNotAllowed(
@@ -93,6 +94,11 @@ impl Api {
             object.remove("status");
         }
         decode::default(endpoint, &mut value);
+        // Before the kind adds its own: what the server generates belongs to nobody.
+        if applied.is_none() {
+            let manager = manager(endpoint, options, Subresource::None);
+            value = apply::update(None, value, endpoint.version().schema(), &manager);
+        }
         kind.strategy.prepare_create(&mut value);
         if is_definition(kind) {
             // Early errors first: accepting names relies on them being valid.
@@ -103,10 +109,6 @@ impl Api {
         let name = text(&value, &["metadata", "name"]).to_owned();
         if kind.namespaced() {
             self.check_namespace(kind, namespace, &name).await?;
-        }
-        if applied.is_none() {
-            let manager = manager(endpoint, options, Subresource::None);
-            value = apply::update(None, value, endpoint.version().schema(), &manager);
         }
         let request = AdmissionRequest {
             operation: Operation::Create,
