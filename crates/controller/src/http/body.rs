@@ -12,6 +12,7 @@ use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use serde_json::Value;
 
+use super::protobuf;
 use crate::ApiError;
 use crate::rest::Body;
 
@@ -55,11 +56,12 @@ pub(crate) fn media_type(headers: &HeaderMap) -> String {
     text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// Decodes JSON or YAML, by media type.
+/// Decodes JSON, YAML or protobuf, by media type.
 pub(crate) fn decode(media_type: &str, bytes: &[u8]) -> Result<Body, ApiError> {
     match media_type {
         "" | "application/json" => decode_json(bytes),
         "application/yaml" => decode_yaml(bytes),
+        protobuf::MEDIA_TYPE => Ok(protobuf::decode(bytes)?.into()),
         _ => Err(ApiError::UnsupportedMediaType("application/json, application/yaml".to_owned())),
     }
 }

@@ -9,6 +9,7 @@ mod limits;
 mod listen;
 mod metrics;
 mod path;
+mod protobuf;
 mod query;
 mod resources;
 mod stream;
