@@ -9,7 +9,7 @@ use super::body::Answer;
 use super::handler::Handler;
 use super::path::ResourcePath;
 use crate::ApiError;
-use crate::kinds::document;
+use crate::kinds::{document, document_v2};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -60,8 +60,7 @@ pub(crate) fn answer(
             _ => Ok(answer::bytes(200, JSON, kinds.discovery().groups.clone())),
         },
         "/openapi/v3" => Ok(answer::json(200, &document::index(&kinds))),
-        // Clients that want v2 want it as protobuf; those that can read v3 fall back to it.
-        "/openapi/v2" => Err(ApiError::NotAcceptable("none: use /openapi/v3".to_owned())),
+        "/openapi/v2" => Ok(openapi_v2(headers, &kinds)),
         "" if path.len() <= 1 => Ok(answer::json(200, &root(&kinds))),
         other => {
             if let Some(rest) = other.strip_prefix("/openapi/v3/") {
@@ -86,6 +85,16 @@ pub(crate) fn resources(handler: &Handler, path: &ResourcePath) -> Result<Respon
     let kinds = handler.api.kinds();
     let list = kinds.discovery().resources.get(&name).ok_or(ApiError::UnknownPath)?;
     Ok(answer::bytes(200, JSON, list.clone()))
+}
+
+/// client-go asks for protobuf alone, under two names.
+fn openapi_v2(headers: &HeaderMap, kinds: &crate::kinds::Snapshot) -> Response<Answer> {
+    let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    if accept.contains("proto-openapi.spec.v2") {
+        answer::bytes(200, document_v2::MEDIA_TYPE, document_v2::document(kinds))
+    } else {
+        answer::json(200, &document_v2::plain())
+    }
 }
 
 fn root(kinds: &crate::kinds::Snapshot) -> Value {

@@ -110,7 +110,7 @@ pub(crate) fn document(kinds: &Snapshot, group: &str, version: &str) -> Option<V
 }
 
 /// `io.example.v1.Thing` for the kind Thing of `example.io/v1`, as Kubernetes names the schemas of definitions.
-fn own_name(group: &str, version: &str, kind: &str) -> String {
+pub(super) fn own_name(group: &str, version: &str, kind: &str) -> String {
     let mut parts: Vec<&str> = group.split('.').rev().collect();
     parts.push(version);
     parts.push(kind);

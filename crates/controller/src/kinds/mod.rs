@@ -8,6 +8,7 @@ pub(crate) mod definitions;
 mod deployment;
 mod discovery;
 pub(crate) mod document;
+pub(crate) mod document_v2;
 pub(crate) mod fields;
 mod job;
 mod jsonpath;

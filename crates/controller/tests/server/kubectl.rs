@@ -68,6 +68,8 @@ async fn apply_get_delete() {
 async fn definitions_and_their_kinds() {
     run(|server| {
         let kubectl = server.kubectl();
+        let early = kubectl.fails(&["apply", "-f", "-"], THING);
+        assert!(early.contains("no matches for kind \"Thing\" in version \"example.com/v1\""), "{early}");
         kubectl.run_with(&["apply", "-f", "-"], &definition().to_string());
         kubectl.run(&["wait", "--for=condition=established", "crd/things.example.com", "--timeout=20s"]);
         kubectl.run_with(&["apply", "-f", "-"], THING);
