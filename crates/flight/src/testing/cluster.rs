@@ -48,7 +48,9 @@ impl FakeCluster {
                 Some(Value::Array(items)) if is_list => self.add_all(items)?,
                 _ => match value {
                     Value::Array(items) => self.add_all(items)?,
-                    object => self.put_value(object)?,
+                    object => {
+                        self.put_value(object)?;
+                    }
                 },
             }
         }
@@ -103,8 +105,9 @@ impl FakeCluster {
         must("put", put);
     }
 
-    /// Puts an object in that is a tree.
-    pub fn put_value(&mut self, mut value: Value) -> Result<()> {
+    /// Puts an object in that is a tree, and hands it back as a server would have stored it: in
+    /// `default` if it is of a namespace and names none, with a uid and a version.
+    pub fn put_value(&mut self, mut value: Value) -> Result<Object> {
         let object = Object::from_value(&value)?;
         if value.pointer("/kind").and_then(Value::as_str) == Some("CustomResourceDefinition") {
             self.define(&value);
@@ -122,8 +125,8 @@ impl FakeCluster {
             meta.insert("resourceVersion".into(), json!(self.version.to_string()));
         }
         let object = Object::from_value(&value)?;
-        self.objects.insert(object.reference(), object);
-        Ok(())
+        self.objects.insert(object.reference(), object.clone());
+        Ok(object)
     }
 
     /// Takes an object out.
@@ -230,14 +233,12 @@ impl FakeCluster {
 
 /// A resource as a server would have it: with a namespace if its kind has any, and with a uid.
 fn stored<T: Resource>(resource: &T) -> Result<Object> {
-    let mut cluster = FakeCluster::new().serving::<T>();
-    cluster.put_value(Object::from_resource(resource)?.to_value())?;
-    cluster.objects.into_values().next().ok_or_else(|| Error::terminal("the resource is gone"))
+    FakeCluster::new().serving::<T>().put_value(Object::from_resource(resource)?.to_value())
 }
 
 /// For methods that say that they panic: a test that is set up wrongly should stop there.
 #[track_caller]
-fn must(what: &str, result: Result<()>) {
+fn must<T>(what: &str, result: Result<T>) {
     let problem = result.err().map(|e| e.to_string());
     assert!(problem.is_none(), "{what}: {}", problem.unwrap_or_default());
 }
