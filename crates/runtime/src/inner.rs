@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use horchestra_core::queue::Lane;
-use horchestra_core::{Error, GroupKind, GroupVersionKind, Kind, Object, ObjectRef, ReleaseId};
+use horchestra_core::{Error, GroupKind, GroupVersionKind, Kind, Object, ObjectRef, Read, ReleaseId};
 use tokio::time::Instant;
 
 use crate::cache::Change;
@@ -89,6 +89,16 @@ impl Inner {
 
     pub(crate) fn known(&self, gvk: &GroupVersionKind) -> Option<Kind> {
         self.kinds.read().unwrap_or_else(PoisonError::into_inner).get(gvk).cloned()
+    }
+
+    /// The same read with the namespace that its object really has: none for kinds of the cluster.
+    pub(crate) fn normalise(&self, read: &Read) -> Read {
+        match read {
+            Read::Get { kind, name, .. } if self.known(kind).is_some_and(|k| !k.namespaced) => {
+                Read::Get { kind: kind.clone(), namespace: "".into(), name: name.clone() }
+            }
+            other => other.clone(),
+        }
     }
 
     /// Forgets how the kinds of a group and name are served: their definition has changed.

@@ -1,5 +1,6 @@
 //! Drives Horchestra's reconcilers on tokio: watches, caches, workers, apply, metrics, replay.
 
+mod admission;
 mod cache;
 mod caches;
 mod cause;
@@ -19,6 +20,7 @@ mod status;
 mod target;
 pub mod testing;
 
+pub use self::admission::{Admission, Denied, Operation, Review};
 pub use self::cause::Cause;
 pub use self::journal::{Difference, Journal, JournalEntry, Replay};
 pub use self::options::{Reaction, ReconcilerOptions};

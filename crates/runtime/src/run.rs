@@ -143,7 +143,8 @@ impl Run<'_> {
         let reads = cluster.reads();
         // After a failure the reads of earlier runs are kept as well: a change of any of them may help.
         if answer.is_ok() {
-            self.inner.interests().retain(&self.subscriber, |r| reads.contains(r), needs);
+            let kept: BTreeSet<Read> = reads.iter().map(|(read, _)| self.inner.normalise(read)).collect();
+            self.inner.interests().retain(&self.subscriber, |r| kept.contains(r), needs);
         }
         if let (Some(journal), Some(recorder)) = (&self.inner.journal, recorder) {
             let outcome = answer.as_ref().map_err(|f| &f.error);

@@ -36,7 +36,7 @@ impl CacheSource {
     async fn watch(&self, read: &Read, kind: &Kind, scope: Scope) -> Result<Arc<crate::informer::Informer>> {
         let informer = self.inner.caches().hold(kind, &scope);
         if let Some(reader) = &self.reader {
-            self.inner.interests().add(reader, read, Some(informer.clone()));
+            self.inner.interests().add(reader, &self.inner.normalise(read), Some(informer.clone()));
         }
         if !informer.is_synced() && tokio::time::timeout(FIRST_LISTING, informer.wait()).await.is_err() {
             let why = informer.problem().unwrap_or_else(|| "the target does not answer".into());
