@@ -160,6 +160,10 @@ async fn patches_labels_annotations() {
         ]);
         let data = kubectl.run(&["get", "cm", "a", "-o", "jsonpath={.data}"]);
         assert_eq!(serde_json::from_str::<Value>(&data).unwrap(), json!({"n": "1", "m": "2"}));
+        let editor = server.script(r#"sed -i 's/  m: "2"/  m: "9"/' "$1""#);
+        let edited = kubectl.command(&["edit", "cm", "a"]).env("EDITOR", editor).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&edited.stdout), "configmap/a edited\n", "{edited:?}");
+        assert_eq!(kubectl.run(&["get", "cm", "a", "-o", "jsonpath={.data.m}"]), "9");
         kubectl.run_with(&["replace", "-f", "-"], MAP);
         let data = kubectl.run(&["get", "cm", "a", "-o", "jsonpath={.data}"]);
         assert_eq!(serde_json::from_str::<Value>(&data).unwrap(), json!({"k": "v1"}));

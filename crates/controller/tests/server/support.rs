@@ -52,6 +52,15 @@ impl Server {
         Ok(self.api().create(&endpoint, &namespace, object, &by("test")).await?.object)
     }
 
+    /// A shell script, as a program.
+    pub(crate) fn script(&self, text: &str) -> std::path::PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = self.folder.path().join("script");
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        path
+    }
+
     /// A kubectl of this server.
     pub(crate) fn kubectl(&self) -> Kubectl {
         Kubectl { config: self.folder.path().join("kubeconfig"), folder: self.folder.path().to_owned() }
