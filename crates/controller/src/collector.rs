@@ -498,23 +498,3 @@ fn remove_finalizer(object: &mut Value, finalizer: &str) -> bool {
     }
     changed
 }
-
-impl Api {
-    /// Reads the definitions in the store, and makes the namespaces that are always there.
-    pub async fn load(&self) -> Result<(), ApiError> {
-        let definitions = self.resource(definition::GROUP, "v1", definition::PLURAL)?;
-        for object in self.list(&definitions, "", &ListOptions::default()).await?.objects()? {
-            self.registry.install(object.value(), object.revision());
-        }
-        let namespaces = self.resource("", "v1", "namespaces")?;
-        for name in ["default", "kube-system"] {
-            let body = serde_json::json!({"metadata": {"name": name}});
-            let options = crate::rest::WriteOptions::system("controller");
-            match self.create(&namespaces, "", body, &options).await {
-                Ok(_) | Err(ApiError::AlreadyExists(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-}

@@ -9,6 +9,7 @@ mod error;
 pub mod http;
 mod in_process;
 pub mod kinds;
+mod load;
 mod name;
 mod object;
 pub mod pki;

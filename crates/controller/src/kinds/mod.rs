@@ -4,6 +4,7 @@ pub(crate) mod builtin;
 mod columns;
 mod config;
 pub(crate) mod definition;
+mod definition_rules;
 pub(crate) mod definitions;
 mod deployment;
 mod discovery;

@@ -7,6 +7,7 @@ mod delete;
 mod list;
 pub(crate) mod meta;
 mod options;
+mod propose;
 mod scale;
 mod table;
 mod watch;
