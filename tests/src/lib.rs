@@ -1,1 +1,5 @@
-//! End-to-end tests with real parts.
+//! What the end-to-end tests share: the command itself, and kubectl.
+
+mod server;
+
+pub use server::{Server, module, root, wait_for};

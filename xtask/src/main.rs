@@ -1,7 +1,9 @@
 //! The project's own commands: `cargo xtask COMMAND`.
 
 mod flights;
+mod install;
 mod run;
+mod test;
 mod wasm_target;
 
 use std::process::ExitCode;
@@ -13,6 +15,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   flights    Build the example flights to target/flights/{pipeline,app}.wasm
+  test       Install what the tests need and run all of them
   help       Print this
 ";
 
@@ -21,6 +24,7 @@ fn main() -> ExitCode {
     let command = args.next().unwrap_or_else(|| "help".into());
     let result = match command.as_str() {
         "flights" => flights::command(),
+        "test" => test::command(),
         "help" | "-h" | "--help" => {
             print!("{USAGE}");
             Ok(())

@@ -109,6 +109,34 @@ fn make_directory(path: &Path) -> Result<(), EmbeddedError> {
         .map_err(|source| EmbeddedError::Data { path: path.to_owned(), source })
 }
 
+#[cfg(feature = "flights")]
+async fn start_flights(
+    controller: &Controller,
+    runtime: &Runtime,
+    options: &EmbeddedOptions,
+) -> Result<horchestra_atc::Atc, EmbeddedError> {
+    use horchestra_core::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    use horchestra_core::{Kind, Manifest};
+    use horchestra_runtime::ApplyOptions;
+
+    let failed = |reason: String| EmbeddedError::Part { what: "the flights", reason };
+    let definition = horchestra_api::airway_crd().map_err(|e| failed(e.to_string()))?;
+    let definition = Manifest::new(definition).map_err(|e| failed(e.to_string()))?;
+    let kind = Kind::of::<CustomResourceDefinition>();
+    let apply = ApplyOptions::force(horchestra_atc::MANAGER);
+    runtime.target().apply(&kind, &definition, &apply).await.map_err(|e| failed(e.to_string()))?;
+    let engine = horchestra_wasm::Wasmtime::new().map_err(|e| failed(e.to_string()))?;
+    let atc = horchestra_atc::AtcOptions {
+        engine: Arc::new(engine),
+        cache: Some(options.data.join("modules")),
+        allowed_modules: Vec::new(),
+        trusted_user: horchestra_controller::User::system(NAME).name,
+    };
+    let atc = horchestra_atc::Atc::start(runtime, atc).await.map_err(|e| failed(e.to_string()))?;
+    controller.api().add_admission(Arc::new(super::admission::InProcessAdmission(atc.admission())));
+    Ok(atc)
+}
+
 /// The kinds of this program that the API server has as its own.
 fn kinds() -> Result<Vec<horchestra_controller::kinds::Kind>, EmbeddedError> {
     let broken = |reason: String| EmbeddedError::Part { what: "a built-in kind", reason };

@@ -1,0 +1,155 @@
+//! A running `horchestra up`, and kubectl against it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything may take to happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The root of the checkout.
+pub fn root() -> PathBuf {
+    let mut path = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    path.pop();
+    path
+}
+
+/// An example flight, which `cargo xtask flights` has built.
+///
+/// # Panics
+/// Where it has not.
+pub fn module(name: &str) -> PathBuf {
+    let path = root().join("target/flights").join(name).with_extension("wasm");
+    assert!(path.is_file(), "{} is missing; run `cargo xtask flights`", path.display());
+    path
+}
+
+/// Asks until there is an answer.
+///
+/// # Panics
+/// When there is none in time; `what` and the last thing seen are in the message.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
+    let started = Instant::now();
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(seen) if started.elapsed() > PATIENCE => panic!("{what} did not happen; last seen: {seen}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
+/// A `horchestra up` with its own data directory; it ends with the value.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    data: PathBuf,
+    url: String,
+}
+
+impl Server {
+    /// Starts one over a directory, on a free port, with further arguments.
+    ///
+    /// # Panics
+    /// Where it does not become ready.
+    pub fn start(data: &Path, arguments: &[&str]) -> Self {
+        let program = root().join("target/debug/horchestra");
+        assert!(program.is_file(), "{} is missing; run `cargo build -p horchestra-cli`", program.display());
+        let log = std::fs::File::create(data.with_extension("log")).expect("a log file");
+        let mut child = Command::new(program)
+            .current_dir(root())
+            .args(["up", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("horchestra starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("its stdout");
+        BufReader::new(stdout).read_line(&mut line).expect("its first line");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["ready", url, "kubeconfig", _] = words.as_slice() else {
+            let log = std::fs::read_to_string(data.with_extension("log")).unwrap_or_default();
+            panic!("not ready: {line:?}\n{log}");
+        };
+        let url = (*url).to_owned();
+        Self { child, data: data.to_owned(), url }
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Its kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.data.join("kubeconfig")
+    }
+
+    /// Ends it as an operator would, and says whether it ended well.
+    pub fn stop(mut self) -> bool {
+        let told = Command::new("kill").arg(self.child.id().to_string()).status().is_ok_and(|s| s.success());
+        told && self.child.wait().is_ok_and(|s| s.success())
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Runs kubectl, with a manifest on stdin if there is one.
+    ///
+    /// # Panics
+    /// Where kubectl cannot be run at all.
+    pub fn kubectl(&self, arguments: &[&str], stdin: &str) -> Output {
+        let mut child = Command::new("kubectl")
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig())
+            .args(arguments)
+            .env("HOME", &self.data)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kubectl is on PATH");
+        child.stdin.take().expect("its stdin").write_all(stdin.as_bytes()).expect("a manifest");
+        child.wait_with_output().expect("its output")
+    }
+
+    /// Runs kubectl and gives back what it printed.
+    ///
+    /// # Errors
+    /// What it said where it failed.
+    pub fn ask(&self, arguments: &[&str]) -> Result<String, String> {
+        let output = self.kubectl(arguments, "");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() { Ok(text) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+    }
+
+    /// Applies a manifest.
+    ///
+    /// # Panics
+    /// Where it is refused.
+    pub fn apply(&self, manifest: &str) {
+        let output = self.kubectl(&["apply", "-f", "-"], manifest);
+        assert!(output.status.success(), "refused: {}\n{manifest}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Waits until a question to kubectl has this answer.
+    pub fn expect(&self, arguments: &[&str], answer: &str) {
+        wait_for(&format!("{arguments:?} answers {answer:?}"), || match self.ask(arguments) {
+            Ok(text) if text == answer => Ok(()),
+            Ok(text) | Err(text) => Err(text),
+        });
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
