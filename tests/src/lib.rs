@@ -2,4 +2,4 @@
 
 mod server;
 
-pub use server::{Server, module, root, wait_for};
+pub use server::{Server, module, program, root, wait_for};

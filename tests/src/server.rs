@@ -5,6 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+/// The command, which `cargo build --workspace` puts beside the directory of the test programs.
+///
+/// # Panics
+/// Where it has not.
+pub fn program() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this program");
+    let path = test.ancestors().nth(2).expect("a target directory").join("horchestra");
+    assert!(path.is_file(), "{} is missing; run `cargo build --package horchestra-cli`", path.display());
+    path
+}
+
 /// How long anything may take to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -54,10 +65,8 @@ impl Server {
     /// # Panics
     /// Where it does not become ready.
     pub fn start(data: &Path, arguments: &[&str]) -> Self {
-        let program = root().join("target/debug/horchestra");
-        assert!(program.is_file(), "{} is missing; run `cargo build -p horchestra-cli`", program.display());
         let log = std::fs::File::create(data.with_extension("log")).expect("a log file");
-        let mut child = Command::new(program)
+        let mut child = Command::new(program())
             .current_dir(root())
             .args(["up", "--listen", "127.0.0.1:0", "--data"])
             .arg(data)
@@ -126,7 +135,11 @@ impl Server {
     pub fn ask(&self, arguments: &[&str]) -> Result<String, String> {
         let output = self.kubectl(arguments, "");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if output.status.success() { Ok(text) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+        if output.status.success() {
+            Ok(text)
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        }
     }
 
     /// Applies a manifest.

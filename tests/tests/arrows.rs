@@ -17,7 +17,10 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("horchestra-atc", &["core", "api", "flight", "runtime", "oci", "wasm"]),
     ("horchestra-controller", &["core", "api", "runtime"]),
     ("horchestra-systemd", &["core", "api", "runtime", "oci"]),
-    ("horchestra", &["core", "api", "flight", "runtime", "oci", "wasm", "kube", "atc", "controller", "systemd"]),
+    (
+        "horchestra",
+        &["core", "api", "flight", "runtime", "oci", "wasm", "kube", "atc", "controller", "systemd"],
+    ),
     (
         "horchestra-cli",
         &["", "core", "api", "flight", "runtime", "oci", "wasm", "kube", "atc", "controller", "systemd"],
@@ -61,7 +64,8 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 fn every_room_uses_only_what_it_may() {
     for (room, uses) in dependencies() {
         let allowed = ARROWS.iter().find(|(name, _)| *name == room);
-        let allowed = allowed.unwrap_or_else(|| panic!("{room} has no place in the house; give it one here")).1;
+        let allowed =
+            allowed.unwrap_or_else(|| panic!("{room} has no place in the house; give it one here")).1;
         for other in uses.iter().filter(|o| *o == "horchestra" || o.starts_with("horchestra-")) {
             let short = other.strip_prefix("horchestra-").unwrap_or("");
             assert!(allowed.contains(&short), "{room} uses {other}, which the house does not allow");
@@ -101,7 +105,11 @@ fn every_room_says_what_a_registry_wants_to_know() {
             continue;
         }
         for field in ["description", "license", "documentation", "readme", "repository", "rust_version"] {
-            assert!(package[field].as_str().is_some_and(|v| !v.is_empty()), "{}: {field} is missing", package["name"]);
+            assert!(
+                package[field].as_str().is_some_and(|v| !v.is_empty()),
+                "{}: {field} is missing",
+                package["name"]
+            );
         }
     }
 }

@@ -93,9 +93,11 @@ fn a_failed_job_stops_the_pipeline_with_the_reason() {
         {{"type":"Failed","status":"True","reason":"BackoffLimitExceeded","message":"exit code 3","lastTransitionTime":"{now}","lastProbeTime":"{now}"}}]}}}}"#
     );
     server.ask(&["patch", "job", "p-one", "--subresource=status", "--type=merge", "-p", &status]).unwrap();
-    wait_for("the reason", || match server.ask(&["get", "pipeline", "p", "-o", "jsonpath={.status.message}"]) {
-        Ok(text) if text.starts_with("stopped at p-one") && text.contains("exit code 3") => Ok(()),
-        Ok(text) | Err(text) => Err(text),
+    wait_for("the reason", || {
+        match server.ask(&["get", "pipeline", "p", "-o", "jsonpath={.status.message}"]) {
+            Ok(text) if text.starts_with("stopped at p-one") && text.contains("exit code 3") => Ok(()),
+            Ok(text) | Err(text) => Err(text),
+        }
     });
     assert_eq!(server.ask(&["get", "jobs", "-o", "jsonpath={.items[*].metadata.name}"]).unwrap(), "p-one");
 }
@@ -111,7 +113,10 @@ fn bad_airways_are_refused_with_the_field_and_the_remedy() {
     };
     let text = refused(&good.replace("storage: true", "storage: false"));
     assert!(text.contains("admission webhook \"airways.yoke.cd\" denied the request"), "{text}");
-    assert!(text.contains("spec.template.versions: must have exactly one version with storage: true"), "{text}");
+    assert!(
+        text.contains("spec.template.versions: must have exactly one version with storage: true"),
+        "{text}"
+    );
     let text = refused(&good.replace("pipeline.wasm", "nowhere.wasm"));
     assert!(text.contains("failed to validate flight url"), "{text}");
     let text = refused(&good.replace("mode: dynamic", "mode: frantic"));
@@ -125,10 +130,27 @@ fn an_instance_with_a_wrong_checksum_says_so() {
     server.apply(&airway("pipeline"));
     ready(&server, "pipelines.examples.com");
     server
-        .ask(&["patch", "airway", "pipelines.examples.com", "--type=merge", "-p", r#"{"spec":{"wasmUrls":{"flightChecksum":"applebottomjeans"}}}"#])
+        .ask(&[
+            "patch",
+            "airway",
+            "pipelines.examples.com",
+            "--type=merge",
+            "-p",
+            r#"{"spec":{"wasmUrls":{"flightChecksum":"applebottomjeans"}}}"#,
+        ])
         .unwrap();
     wait_for("the verdict", || {
-        let text = server.ask(&["get", "airway", "pipelines.examples.com", "-o", "jsonpath={.status.conditions}"])?;
-        if text.contains(r#"cannot verify module against expected checksum: wanted \"applebottomjeans\""#) { Ok(()) } else { Err(text) }
+        let text = server.ask(&[
+            "get",
+            "airway",
+            "pipelines.examples.com",
+            "-o",
+            "jsonpath={.status.conditions}",
+        ])?;
+        if text.contains(r#"cannot verify module against expected checksum: wanted \"applebottomjeans\""#) {
+            Ok(())
+        } else {
+            Err(text)
+        }
     });
 }

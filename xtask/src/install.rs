@@ -1,26 +1,54 @@
-//! What the tests need and the machine may not have.
+//! What the tests and the demonstration need besides a Rust toolchain. Nothing is done for what is there.
 
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use crate::run::quietly;
-use crate::test::has;
-use crate::wasm_target;
 
-/// Installs what is missing, with the machine's own package client.
-pub(crate) fn for_tests() -> Result<(), String> {
-    wasm_target::ensure()?;
-    if !has("kubectl") {
-        packages(&["kubernetes-client"]).map_err(|e| {
-            format!("kubectl is missing and could not be installed: {e}\nInstall kubectl and run this again.")
-        })?;
+/// Debian's package of kubectl.
+const KUBECTL_PACKAGE: &str = "kubernetes-client";
+
+/// Makes sure that there is a `kubectl`.
+pub(crate) fn kubectl() -> Result<(), String> {
+    if on_path("kubectl") {
+        return Ok(());
+    }
+    println!("      installing kubectl with apt-get ({KUBECTL_PACKAGE})");
+    apt(&[KUBECTL_PACKAGE]).map_err(|e| {
+        format!("kubectl is missing and could not be installed: {e}\nInstall it, for example from https://kubernetes.io/docs/tasks/tools/")
+    })
+}
+
+/// Makes sure that there are rustfmt and clippy.
+pub(crate) fn components() -> Result<(), String> {
+    for (component, program) in [("rustfmt", "cargo-fmt"), ("clippy", "cargo-clippy")] {
+        if !on_path(program) || quietly(Command::new(program).arg("--version")).is_err() {
+            println!("      adding {component} with rustup");
+            quietly(Command::new("rustup").args(["component", "add", component]))?;
+        }
     }
     Ok(())
 }
 
-fn packages(names: &[&str]) -> Result<(), String> {
-    println!("installing {}", names.join(", "));
-    quietly(Command::new("apt-get").args(["update", "-qq"]))?;
-    let mut install = Command::new("apt-get");
-    install.args(["install", "-y", "-qq", "--no-install-recommends"]).args(names);
-    quietly(install.env("DEBIAN_FRONTEND", "noninteractive")).map(drop)
+/// Installs packages; as root, or by a sudo that asks nothing.
+fn apt(packages: &[&str]) -> Result<(), String> {
+    let root = quietly(Command::new("id").arg("-u"))?.trim() == "0";
+    let apt_get = || {
+        let mut command = if root {
+            Command::new("apt-get")
+        } else {
+            let mut command = Command::new("sudo");
+            command.args(["-n", "apt-get"]);
+            command
+        };
+        command.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+        command
+    };
+    quietly(apt_get().args(["update", "-qq"]))?;
+    quietly(apt_get().args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages)).map(drop)
+}
+
+fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|d: PathBuf| d.join(program)).any(|p| p.is_file())
 }

@@ -3,6 +3,8 @@
 mod flights;
 mod install;
 mod run;
+mod step;
+mod tally;
 mod test;
 mod wasm_target;
 
@@ -14,8 +16,8 @@ The project's own commands.
 Usage: cargo xtask COMMAND
 
 Commands:
+  test       Install what the tests need, and run all of them
   flights    Build the example flights to target/flights/{pipeline,app}.wasm
-  test       Install what the tests need and run all of them
   help       Print this
 ";
 
@@ -23,8 +25,8 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let command = args.next().unwrap_or_else(|| "help".into());
     let result = match command.as_str() {
-        "flights" => flights::command(),
         "test" => test::command(),
+        "flights" => flights::command(),
         "help" | "-h" | "--help" => {
             print!("{USAGE}");
             Ok(())

@@ -1,115 +1,94 @@
-//! `cargo xtask test`: everything that has to hold, with what it needs installed first.
+//! `cargo xtask test`: everything that has to hold, from nothing but a Rust toolchain.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use crate::install;
 use crate::run::{cargo, quietly, root};
-use crate::wasm_target;
+use crate::step::Step;
+use crate::tally::Tally;
+use crate::{flights, install, wasm_target};
 
-/// The crates that flights are made of: they compile to WebAssembly, whoever uses them.
+/// Crates that compile for WebAssembly on their own: no clock, no randomness, no files, no network.
 const PURE: [&str; 2] = ["horchestra-core", "horchestra-flight"];
 
-struct Step {
-    name: &'static str,
-    took: Duration,
-    passed: u32,
-}
-
-/// Runs every step; stops at the first that fails, with its output.
+/// Runs all steps, also after one that failed, and sums them up.
 pub(crate) fn command() -> Result<(), String> {
-    let mut done = Vec::new();
-    step(&mut done, "what the tests need", |_| install::for_tests())?;
-    step(&mut done, "format", |log| logged(cargo().args(["fmt", "--all", "--check"]), log))?;
-    step(&mut done, "flights", |log| {
-        logged(cargo().args(["run", "--quiet", "--package", "xtask", "--", "flights"]), log)
-    })?;
-    step(&mut done, "the command for the tests", |log| {
-        logged(cargo().args(["build", "--package", "horchestra-cli"]), log)
-    })?;
-    step(&mut done, "tests", |log| logged(cargo().args(["test", "--workspace", "--no-fail-fast"]), log))?;
-    step(&mut done, "lints", |log| {
-        logged(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]), log)
-    })?;
-    step(&mut done, "pure crates for wasm", |log| {
-        let toolchain = wasm_target::ensure()?;
-        PURE.iter().try_for_each(|package| {
-            let mut check = toolchain.cargo("check");
-            check.args(["--package", package, "--lib"]).arg("--target-dir").arg(root().join("target/wasm"));
-            logged(&mut check, log)
-        })
-    })?;
-    step(&mut done, "documentation", |log| {
-        logged(cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"), log)
-    })?;
-
-    println!();
-    for step in &done {
-        println!("{:>7.1} s  {}", step.took.as_secs_f64(), step.name);
+    let mut steps = Vec::new();
+    let toolchain = wasm_target::ensure();
+    steps.push(Step::call("tools", || {
+        install::components()?;
+        install::kubectl()?;
+        toolchain.as_ref().map(drop).map_err(Clone::clone)
+    }));
+    steps.push(step("format", cargo().args(["fmt", "--all", "--check"])));
+    // The first to compile: the checks that follow take the dependencies' metadata from it.
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
+    steps.push(step("clippy", cargo().args(clippy)));
+    let docs = ["doc", "--workspace", "--no-deps", "--lib"];
+    steps.push(step("documentation", cargo().args(docs).env("RUSTDOCFLAGS", "--deny warnings")));
+    if let Ok(toolchain) = &toolchain {
+        let mut check = toolchain.cargo("check");
+        check.args(PURE.iter().flat_map(|name| ["--package", name])).arg("--lib");
+        check.arg("--target-dir").arg(root().join("target/wasm"));
+        steps.push(step("pure crates for wasm32", &mut check));
     }
-    println!("{} passed, 0 failed", done.iter().map(|s| s.passed).sum::<u32>());
+    steps.push(Step::call("flights", flights::command));
+    // Together with the test programs, so that all of them share one set of features.
+    let build = ["build", "--workspace", "--bins", "--examples", "--tests"];
+    steps.push(step("build", cargo().args(build)));
+    let mut tests = cargo();
+    tests.args(["test", "--workspace", "--no-fail-fast"]);
+    tests.env("HORCHESTRA_FLIGHTS", root().join("target/flights"));
+    let (tests, log) = Step::run("tests", &mut tests);
+    let tally = Tally::of(&log);
+    steps.push(tests);
+    steps.push(minimum_version());
+
+    println!("\nall steps");
+    steps.iter().for_each(|step| println!("{}", step.line()));
+    let bad: Vec<_> = steps.iter().filter(|s| !s.is_good()).map(|s| s.name).collect();
+    println!("\n{tally}");
+    if !bad.is_empty() {
+        return Err(format!("failed: {}; their logs are in target/xtask", bad.join(", ")));
+    }
+    if tally.passed == 0 || tally.failed > 0 {
+        return Err("the tests did not all pass".into());
+    }
     Ok(())
 }
 
-fn step(
-    done: &mut Vec<Step>,
-    name: &'static str,
-    run: impl FnOnce(&Path) -> Result<(), String>,
-) -> Result<(), String> {
-    println!("==> {name}");
-    let log = log_of(name)?;
-    let started = Instant::now();
-    run(&log)?;
-    let text = fs::read_to_string(&log).unwrap_or_default();
-    done.push(Step { name, took: started.elapsed(), passed: passed(&text) });
-    Ok(())
+fn step(name: &'static str, command: &mut Command) -> Step {
+    Step::run(name, command).0
 }
 
-fn log_of(name: &str) -> Result<PathBuf, String> {
-    let dir = root().join("target/xtask");
-    fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let log = dir.join(name.replace(' ', "-")).with_extension("log");
-    File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
-    Ok(log)
-}
-
-/// Runs a program with its output in a log; the end of the log is the error if it fails.
-fn logged(command: &mut Command, log: &Path) -> Result<(), String> {
-    let problem = |e: std::io::Error| format!("{}: {e}", log.display());
-    let file = File::options().append(true).open(log).map_err(problem)?;
-    let both = file.try_clone().map_err(problem)?;
-    let status = command.stdin(Stdio::null()).stdout(file).stderr(both).status().map_err(|e| format!("{command:?}: {e}"))?;
-    if status.success() {
-        return Ok(());
+/// Tries the oldest compiler that the manifests promise, unless it is the one in use.
+fn minimum_version() -> Step {
+    const NAME: &str = "minimum Rust version";
+    let (declared, used) = match (declared_version(), used_version()) {
+        (Ok(declared), Ok(used)) => (declared, used),
+        (Err(e), _) | (_, Err(e)) => return Step::call(NAME, || Err(e)),
+    };
+    if used == declared || used.starts_with(&format!("{declared}.")) {
+        return Step::call(NAME, || Ok(()));
     }
-    let text = fs::read_to_string(log).unwrap_or_default();
-    Err(format!("{command:?} failed ({status}):\n{}", interesting(&text)))
-}
-
-/// What of a failed run is worth showing: failures and what stands around them, and the end.
-fn interesting(text: &str) -> String {
-    const AROUND: usize = 25;
-    const END: usize = 80;
-    let lines: Vec<&str> = text.lines().collect();
-    let marks = |l: &str| l.contains("panicked at") || l.starts_with("error") || l.contains("... FAILED");
-    let mut shown = vec![false; lines.len()];
-    for (at, _) in lines.iter().enumerate().filter(|(_, l)| marks(l)) {
-        shown.iter_mut().skip(at.saturating_sub(2)).take(AROUND).for_each(|s| *s = true);
+    let install = ["toolchain", "install", &declared, "--profile", "minimal", "--no-self-update"];
+    if quietly(Command::new("rustup").args(install)).is_err() {
+        return Step::skipped(NAME, format!("rustup cannot fetch Rust {declared}; {used} was tried"));
     }
-    shown.iter_mut().rev().take(END).for_each(|s| *s = true);
-    let kept = lines.iter().zip(shown).filter_map(|(l, s)| s.then_some(*l));
-    kept.collect::<Vec<_>>().join("\n")
+    let mut check = Command::new("cargo");
+    check.current_dir(root()).arg(format!("+{declared}")).args(["check", "--package", "horchestra-cli"]);
+    check.arg("--target-dir").arg(root().join("target/minimum"));
+    check.env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
+    step(NAME, &mut check)
 }
 
-/// How many tests passed, by the closing lines of the test runner.
-fn passed(text: &str) -> u32 {
-    let counts = text.lines().filter_map(|l| l.strip_prefix("test result: ok. ")?.split(' ').next()?.parse::<u32>().ok());
-    counts.sum()
+fn declared_version() -> Result<String, String> {
+    let metadata = quietly(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).map_err(|e| e.to_string())?;
+    let version = metadata.pointer("/packages/0/rust_version").and_then(|v| v.as_str());
+    version.map(str::to_owned).ok_or_else(|| "no rust-version is declared".into())
 }
 
-/// Whether a program is on PATH.
-pub(crate) fn has(program: &str) -> bool {
-    quietly(Command::new("sh").args(["-c", &format!("command -v {program}")])).is_ok()
+fn used_version() -> Result<String, String> {
+    let text = quietly(Command::new("rustc").arg("--version"))?;
+    text.split_whitespace().nth(1).map(str::to_owned).ok_or_else(|| format!("rustc --version says {text:?}"))
 }

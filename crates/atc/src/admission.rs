@@ -29,11 +29,13 @@ impl FlightAdmission {
     }
 
     async fn airway(&self, new: &Value) -> Result<(), String> {
-        let airway: Airway = serde_json::from_value(new.clone()).map_err(|e| format!("invalid airway: {e}"))?;
+        let airway: Airway =
+            serde_json::from_value(new.clone()).map_err(|e| format!("invalid airway: {e}"))?;
         definition(&airway).map_err(|e| e.to_string())?;
         let urls = airway.spec.wasm_urls;
         let (modules, url) = (self.registrations.modules().clone(), urls.flight.clone());
-        let load = tokio::task::spawn_blocking(move || modules.load(&urls.flight, urls.flight_checksum.as_deref()));
+        let load =
+            tokio::task::spawn_blocking(move || modules.load(&urls.flight, urls.flight_checksum.as_deref()));
         let failed = |e: String| format!("failed to validate flight url {url:?}: {e}");
         match tokio::time::timeout(PATIENCE, load).await {
             Err(_) => Err(failed(format!("still compiling after {PATIENCE:?}; apply the Airway again"))),
@@ -50,7 +52,12 @@ impl FlightAdmission {
         let object = Object::from_value(new).map_err(one)?;
         let release = ReleaseId::of_instance(&object.reference());
         let cluster = self.runtime.cluster(&release.namespace);
-        let desired = flight.reconciler.reconcile_object(&object, &cluster).await.and_then(|d| d.checked()).map_err(one)?;
+        let desired = flight
+            .reconciler
+            .reconcile_object(&object, &cluster)
+            .await
+            .and_then(|d| d.checked())
+            .map_err(one)?;
         if desired.extent() != Extent::Exactly {
             return Ok(());
         }
@@ -61,7 +68,10 @@ impl FlightAdmission {
         // Later stages may need what earlier ones make; only the first can be tried.
         let first = desired.stages().first().into_iter().flatten();
         for manifest in desired.resources() {
-            if !flight.plan.cross_namespace && !manifest.namespace().is_empty() && *manifest.namespace() != *release.namespace {
+            if !flight.plan.cross_namespace
+                && !manifest.namespace().is_empty()
+                && *manifest.namespace() != *release.namespace
+            {
                 strangers.push(format!(
                     "{}: namespace {:?} does not match target namespace {:?}",
                     manifest.reference(),
@@ -80,7 +90,11 @@ impl FlightAdmission {
             let kind = match target.resolve(&manifest.gvk()).await {
                 Ok(Some(kind)) => kind,
                 Ok(None) => {
-                    problems.push(format!("{}: no matches for kind {}", manifest.reference(), manifest.gvk()));
+                    problems.push(format!(
+                        "{}: no matches for kind {}",
+                        manifest.reference(),
+                        manifest.gvk()
+                    ));
                     continue;
                 }
                 Err(e) => return Err(vec![e.to_string()]),
@@ -111,7 +125,9 @@ impl Admission for FlightAdmission {
     }
 
     async fn review(&self, review: &Review) -> Result<Vec<String>, Denied> {
-        let (Some(new), true) = (&review.new, review.operation != Operation::Delete) else { return Ok(Vec::new()) };
+        let (Some(new), true) = (&review.new, review.operation != Operation::Delete) else {
+            return Ok(Vec::new());
+        };
         let deleting = new.pointer("/metadata/deletionTimestamp").is_some();
         if deleting || review.user == self.trusted {
             return Ok(Vec::new());
@@ -139,7 +155,12 @@ impl Admission for FlightAdmission {
                 );
                 Err(denied(&webhook, 422, "Invalid", &message))
             }
-            Err(_) => Err(denied(&webhook, 403, "Forbidden", &format!("the trial evaluation took longer than {PATIENCE:?}"))),
+            Err(_) => Err(denied(
+                &webhook,
+                403,
+                "Forbidden",
+                &format!("the trial evaluation took longer than {PATIENCE:?}"),
+            )),
         }
     }
 }

@@ -25,7 +25,9 @@ pub struct AirwayReconciler;
 impl From<AtcError> for Error {
     fn from(e: AtcError) -> Self {
         match e {
-            AtcError::Template { path, message } => Error::Invalid { path: format!("invalid airway: {path}"), message },
+            AtcError::Template { path, message } => {
+                Error::Invalid { path: format!("invalid airway: {path}"), message }
+            }
             other => Error::terminal(other),
         }
     }
@@ -37,7 +39,8 @@ impl Reconciler for AirwayReconciler {
 
     async fn reconcile(&self, airway: &Airway, cluster: &Cluster) -> Result<DesiredState> {
         let name = airway.metadata.name.clone().unwrap_or_default();
-        let desired = DesiredState::new().with_value(registration(airway)?).then().with_value(definition(airway)?);
+        let desired =
+            DesiredState::new().with_value(registration(airway)?).then().with_value(definition(airway)?);
 
         let registration = cluster.get_object(&registration_kind(), &name).await?;
         let crd = cluster.get_object(&Kind::of::<CustomResourceDefinition>(), &name).await?;

@@ -7,11 +7,11 @@ use horchestra_core::plan::{Adopt, PlanOptions};
 use horchestra_runtime::{Admission, ReconcilerOptions, Runtime, TargetFor};
 use horchestra_wasm::{Cache, FlightEngine};
 
+use crate::AtcError;
 use crate::admission::FlightAdmission;
 use crate::airway::{AIRWAY_FINALIZER, AirwayReconciler};
 use crate::module::Modules;
 use crate::registration::{GROUP, MANAGED_BY, MANAGER, Registrations};
-use crate::AtcError;
 
 /// How an ATC is started.
 #[derive(Debug, Clone)]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use horchestra_api::ResourceMatcher;
-use horchestra_core::{Answer, Cluster, DesiredState, DynReconciler, Error, Kind, Object, Read, ReleaseId, Result};
+use horchestra_core::{
+    Answer, Cluster, DesiredState, DynReconciler, Error, Kind, Object, Read, ReleaseId, Result,
+};
 use horchestra_flight::ClusterHost;
 use horchestra_flight::contract::{Evaluate, Fault, Invocation, Limits, NoCluster, Output, Refusal, State};
 use horchestra_flight::output;
@@ -37,7 +39,11 @@ impl Access {
         let allowed = |o: &Object| {
             o.release() == Some(release) || self.matchers.iter().any(|m| m.matches(&o.reference()))
         };
-        if objects.iter().all(allowed) { Ok(()) } else { Err(Refusal::State(State::Forbidden, OUTSIDE.into())) }
+        if objects.iter().all(allowed) {
+            Ok(())
+        } else {
+            Err(Refusal::State(State::Forbidden, OUTSIDE.into()))
+        }
     }
 }
 
@@ -82,7 +88,12 @@ impl FlightReconciler {
     }
 
     /// Evaluates until every read has had an answer.
-    async fn evaluate(&self, invocation: Invocation, release: &ReleaseId, cluster: &Cluster) -> Result<Output> {
+    async fn evaluate(
+        &self,
+        invocation: Invocation,
+        release: &ReleaseId,
+        cluster: &Cluster,
+    ) -> Result<Output> {
         let invocation = Arc::new(invocation);
         for _ in 0..MAX_ATTEMPTS {
             let host = self.access.granted.then(|| {
@@ -108,10 +119,14 @@ impl FlightReconciler {
                 (Err(fault @ (Fault::Limit { .. } | Fault::Trap { .. })), _) => {
                     return Err(Error::terminal(format!("failed to evaluate flight: {fault}")));
                 }
-                (Err(fault), _) => return Err(Error::terminal(format!("failed to evaluate flight: {fault}"))),
+                (Err(fault), _) => {
+                    return Err(Error::terminal(format!("failed to evaluate flight: {fault}")));
+                }
             }
         }
-        Err(Error::transient(format!("the flight reads more than {MAX_ATTEMPTS} new kinds or objects in one run; it goes on in the next")))
+        Err(Error::transient(format!(
+            "the flight reads more than {MAX_ATTEMPTS} new kinds or objects in one run; it goes on in the next"
+        )))
     }
 }
 

@@ -49,7 +49,8 @@ impl Modules {
         {
             return Err(AtcError::Checksum { wanted, got: sha256 });
         }
-        let refused = |e: horchestra_wasm::LoadError| AtcError::Refused { url: url.to_owned(), reason: e.to_string() };
+        let refused =
+            |e: horchestra_wasm::LoadError| AtcError::Refused { url: url.to_owned(), reason: e.to_string() };
         let flight = self.cache.load(&*self.engine, &bytes).map_err(refused)?;
         Ok(Module { flight, sha256 })
     }
@@ -57,7 +58,10 @@ impl Modules {
 
 impl std::fmt::Debug for Modules {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Modules").field("engine", &self.engine).field("allowed", &self.allowed).finish_non_exhaustive()
+        f.debug_struct("Modules")
+            .field("engine", &self.engine)
+            .field("allowed", &self.allowed)
+            .finish_non_exhaustive()
     }
 }
 
@@ -84,8 +88,11 @@ fn fetch(url: &str) -> Result<Vec<u8>, AtcError> {
         return from_layout(&path, "").map_err(unreadable);
     }
     let entries = std::fs::read_dir(&path).map_err(|e| unreadable(e.to_string()))?;
-    let modules: Vec<PathBuf> =
-        entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.extension().is_some_and(|e| e == "wasm")).take(2).collect();
+    let modules: Vec<PathBuf> = entries
+        .filter_map(|e| Some(e.ok()?.path()))
+        .filter(|p| p.extension().is_some_and(|e| e == "wasm"))
+        .take(2)
+        .collect();
     match modules.as_slice() {
         [one] => read(one).map_err(unreadable),
         [] => Err(unreadable("the directory has no .wasm file".into())),

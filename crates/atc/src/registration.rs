@@ -12,8 +12,8 @@ use horchestra_core::plan::{Adopt, PlanOptions};
 use horchestra_core::{GroupKind, GroupVersionKind, Kind, Manifest, Object};
 use horchestra_flight::contract::Limits;
 use horchestra_runtime::{
-    ApplyOptions, DeleteOptions, Listing, Note, Reaction, ReconcilerOptions, Revision, Runtime, Scope, Target, TargetError,
-    WatchEvent, WatchStream,
+    ApplyOptions, DeleteOptions, Listing, Note, Reaction, ReconcilerOptions, Revision, Runtime, Scope,
+    Target, TargetError, WatchEvent, WatchStream,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -140,7 +140,9 @@ impl Registrations {
     async fn load(self, object: Object) {
         let outcome = self.try_load(&object).await;
         let condition = match &outcome {
-            Ok(()) => json!({"type": "Ready", "status": "True", "reason": "Ready", "message": "the flight is registered"}),
+            Ok(()) => {
+                json!({"type": "Ready", "status": "True", "reason": "Ready", "message": "the flight is registered"})
+            }
             Err(text) => json!({"type": "Ready", "status": "False", "reason": "Error", "message": text}),
         };
         let current = self.state().objects.get(object.name()).map(|r| r.value.clone());
@@ -153,14 +155,16 @@ impl Registrations {
 
     async fn try_load(&self, object: &Object) -> Result<(), String> {
         let value = object.to_value();
-        let mut spec: Spec = serde_json::from_value(value.get("spec").cloned().unwrap_or_default()).map_err(|e| e.to_string())?;
+        let mut spec: Spec = serde_json::from_value(value.get("spec").cloned().unwrap_or_default())
+            .map_err(|e| e.to_string())?;
         // The template is not part of a registration, and is required by the type.
         if let Some(map) = spec.airway.as_object_mut() {
             map.insert("template".into(), Value::Null);
         }
         let airway: AirwaySpec = serde_json::from_value(spec.airway).map_err(|e| e.to_string())?;
         let (modules, urls) = (self.0.modules.clone(), airway.wasm_urls.clone());
-        let loading = tokio::task::spawn_blocking(move || modules.load(&urls.flight, urls.flight_checksum.as_deref()));
+        let loading =
+            tokio::task::spawn_blocking(move || modules.load(&urls.flight, urls.flight_checksum.as_deref()));
         let module = loading.await.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
 
         let kind = Kind {
@@ -181,7 +185,10 @@ impl Registrations {
             flight: module.flight,
             object_path: airway.object_path.clone(),
             limits,
-            access: Access { granted: airway.cluster_access, matchers: airway.resource_access_matchers.clone() },
+            access: Access {
+                granted: airway.cluster_access,
+                matchers: airway.resource_access_matchers.clone(),
+            },
             kind: kind.clone(),
         });
         let plan = PlanOptions {
@@ -206,7 +213,11 @@ impl Registrations {
             timeout: limits.timeout.saturating_add(SLACK),
             ..ReconcilerOptions::default()
         };
-        let registration = Registration { reconciler: reconciler.clone(), skip_admission: airway.skip_admission_webhook, plan };
+        let registration = Registration {
+            reconciler: reconciler.clone(),
+            skip_admission: airway.skip_admission_webhook,
+            plan,
+        };
         self.state().flights.insert(group_kind, Arc::new(registration));
         self.0.runtime.register(reconciler, options).await;
         Ok(())
@@ -236,7 +247,12 @@ impl Target for Registrations {
 
     async fn list(&self, _: &Kind, scope: &Scope) -> Result<Listing, TargetError> {
         let state = self.state();
-        let objects = state.objects.values().map(|r| r.object.clone()).filter(|o| scope.contains("", o.name())).collect();
+        let objects = state
+            .objects
+            .values()
+            .map(|r| r.object.clone())
+            .filter(|o| scope.contains("", o.name()))
+            .collect();
         Ok(Listing { objects, revision: Revision(state.revision.to_string()) })
     }
 
@@ -252,30 +268,35 @@ impl Target for Registrations {
         Ok(stream::unfold(news, move |mut news| {
             let scope = scope.clone();
             async move {
-                loop {
-                    match news.recv().await {
-                        Ok((_, dead, object)) if scope.contains("", object.name()) => {
-                            let event = if dead { WatchEvent::Deleted(object) } else { WatchEvent::Applied(object) };
-                            return Some((Ok(event), news));
-                        }
-                        Ok((revision, _, _)) => {
-                            return Some((Ok(WatchEvent::Bookmark(Revision(revision.to_string()))), news));
-                        }
-                        Err(broadcast::error::RecvError::Lagged(n)) => {
-                            return Some((Err(TargetError::Gone(format!("{n} changes behind"))), news));
-                        }
-                        Err(broadcast::error::RecvError::Closed) => return None,
+                let item = match news.recv().await {
+                    Ok((_, true, object)) if scope.contains("", object.name()) => {
+                        Ok(WatchEvent::Deleted(object))
                     }
-                }
+                    Ok((_, false, object)) if scope.contains("", object.name()) => {
+                        Ok(WatchEvent::Applied(object))
+                    }
+                    Ok((revision, ..)) => Ok(WatchEvent::Bookmark(Revision(revision.to_string()))),
+                    Err(broadcast::error::RecvError::Lagged(n)) => {
+                        Err(TargetError::Gone(format!("{n} changes behind")))
+                    }
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                };
+                Some((item, news))
             }
         })
         .boxed())
     }
 
-    async fn apply(&self, _: &Kind, manifest: &Manifest, options: &ApplyOptions) -> Result<Object, TargetError> {
+    async fn apply(
+        &self,
+        _: &Kind,
+        manifest: &Manifest,
+        options: &ApplyOptions,
+    ) -> Result<Object, TargetError> {
         let mut value = manifest.value().clone();
         let old = self.state().objects.get(manifest.name()).map(|r| (r.value.clone(), r.object.clone()));
-        let unchanged = |old: &Value| ["spec", "apiVersion", "kind"].iter().all(|f| old.get(f) == value.get(f));
+        let unchanged =
+            |old: &Value| ["spec", "apiVersion", "kind"].iter().all(|f| old.get(f) == value.get(f));
         let same_marks = |old: &Value| {
             ["labels", "annotations", "ownerReferences"].iter().all(|f| {
                 old.get("metadata").and_then(|m| m.get(f)) == value.get("metadata").and_then(|m| m.get(f))
@@ -307,12 +328,29 @@ impl Target for Registrations {
         Ok(stored)
     }
 
-    async fn set_status(&self, seen: &Object, _: &Kind, _: Map<String, Value>, _: &str) -> Result<Object, TargetError> {
-        Err(TargetError::Invalid(format!("{}: the status of a registration is the runtime's", seen.reference())))
+    async fn set_status(
+        &self,
+        seen: &Object,
+        _: &Kind,
+        _: Map<String, Value>,
+        _: &str,
+    ) -> Result<Object, TargetError> {
+        Err(TargetError::Invalid(format!(
+            "{}: the status of a registration is the runtime's",
+            seen.reference()
+        )))
     }
 
-    async fn delete(&self, _: &Kind, _: &str, name: &str, options: &DeleteOptions) -> Result<(), TargetError> {
-        let Some((value, object)) = self.state().objects.get(name).map(|r| (r.value.clone(), r.object.clone())) else {
+    async fn delete(
+        &self,
+        _: &Kind,
+        _: &str,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<(), TargetError> {
+        let Some((value, object)) =
+            self.state().objects.get(name).map(|r| (r.value.clone(), r.object.clone()))
+        else {
             return Ok(());
         };
         if options.uid.as_deref().is_some_and(|uid| uid != object.uid()) {

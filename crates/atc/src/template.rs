@@ -27,9 +27,13 @@ pub fn instance_kind(airway: &Airway) -> Result<Kind, AtcError> {
         });
     }
     let versions = template.get("versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let stored: Vec<&Value> = versions.iter().filter(|v| v.get("storage").and_then(Value::as_bool) == Some(true)).collect();
+    let stored: Vec<&Value> =
+        versions.iter().filter(|v| v.get("storage").and_then(Value::as_bool) == Some(true)).collect();
     let [stored] = stored.as_slice() else {
-        return Err(wrong(".versions", format!("must have exactly one version with storage: true, and has {}", stored.len())));
+        return Err(wrong(
+            ".versions",
+            format!("must have exactly one version with storage: true, and has {}", stored.len()),
+        ));
     };
     let version = stored.get("name").and_then(Value::as_str).unwrap_or_default();
     let namespaced = match text("/scope")? {
@@ -45,7 +49,8 @@ pub fn instance_kind(airway: &Airway) -> Result<Kind, AtcError> {
 pub fn definition(airway: &Airway) -> Result<Value, AtcError> {
     instance_kind(airway)?;
     let mut spec = airway.spec.template.clone();
-    let versions = spec.get_mut("versions").and_then(Value::as_array_mut).map(Vec::as_mut_slice).unwrap_or_default();
+    let versions =
+        spec.get_mut("versions").and_then(Value::as_array_mut).map(Vec::as_mut_slice).unwrap_or_default();
     for (index, version) in versions.iter_mut().enumerate() {
         let at = format!(".versions[{index}]");
         let version = version.as_object_mut().ok_or_else(|| wrong(&at, "is not an object"))?;
@@ -65,7 +70,10 @@ fn with_status(version: &mut Map<String, Value>, at: &str) -> Result<(), AtcErro
         *subresources = json!({});
     }
     let path = format!("{at}.subresources");
-    subresources.as_object_mut().ok_or_else(|| wrong(&path, "is not an object"))?.insert("status".into(), json!({}));
+    subresources
+        .as_object_mut()
+        .ok_or_else(|| wrong(&path, "is not an object"))?
+        .insert("status".into(), json!({}));
 
     let at = format!("{at}.schema.openAPIV3Schema");
     let not_object = || wrong(&at, "is not an object");
@@ -84,7 +92,10 @@ fn with_status(version: &mut Map<String, Value>, at: &str) -> Result<(), AtcErro
     let status = properties.entry("status").or_insert_with(|| json!({"type": "object"}));
     let kind = status.get("type").and_then(Value::as_str).unwrap_or_default();
     if kind != "object" {
-        return Err(wrong(&format!("{at}.properties.status"), format!("status must be an object but got type: {kind:?}")));
+        return Err(wrong(
+            &format!("{at}.properties.status"),
+            format!("status must be an object but got type: {kind:?}"),
+        ));
     }
     let status = status.as_object_mut().ok_or_else(not_object)?;
     let inner = status.entry("properties").or_insert_with(|| json!({}));
@@ -104,9 +115,11 @@ fn with_status(version: &mut Map<String, Value>, at: &str) -> Result<(), AtcErro
 
 fn takes_conditions(schema: &Value) -> bool {
     let items = schema.get("items").and_then(|i| i.get("properties"));
-    let has = |field: &str| items.and_then(|p| p.get(field)).and_then(|f| f.get("type")) == Some(&json!("string"));
+    let has =
+        |field: &str| items.and_then(|p| p.get(field)).and_then(|f| f.get("type")) == Some(&json!("string"));
     let open = schema.pointer("/items/x-kubernetes-preserve-unknown-fields") == Some(&json!(true));
-    schema.get("type") == Some(&json!("array")) && (open || ["type", "status", "reason", "message"].into_iter().all(has))
+    schema.get("type") == Some(&json!("array"))
+        && (open || ["type", "status", "reason", "message"].into_iter().all(has))
 }
 
 /// The schema of `metav1.Condition` lists, as controller-gen writes it.
@@ -158,14 +171,23 @@ mod tests {
         let schema = &v1["schema"]["openAPIV3Schema"];
         assert_eq!(schema["required"], json!(["spec"]));
         assert_eq!(schema["properties"]["status"]["properties"]["replicas"], json!({"type": "integer"}));
-        assert_eq!(schema["properties"]["status"]["properties"]["conditions"]["x-kubernetes-list-type"], "map");
-        assert_eq!(made["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["status"]["type"], "object");
+        assert_eq!(
+            schema["properties"]["status"]["properties"]["conditions"]["x-kubernetes-list-type"],
+            "map"
+        );
+        assert_eq!(
+            made["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["status"]["type"],
+            "object"
+        );
     }
 
     #[test]
     fn wrong_templates_are_refused_by_field() {
         let error = |versions: Value| definition(&airway(versions)).unwrap_err().to_string();
-        assert!(error(json!([{"name": "v1", "served": true, "storage": false}])).contains("spec.template.versions: must have exactly one version with storage: true"));
+        assert!(
+            error(json!([{"name": "v1", "served": true, "storage": false}]))
+                .contains("spec.template.versions: must have exactly one version with storage: true")
+        );
         let text = error(json!([{"name": "v1", "served": true, "storage": true,
             "schema": {"openAPIV3Schema": {"type": "object", "properties": {"status": {"type": "string"}}}}}]));
         assert!(text.contains("status must be an object but got type: \"string\""), "{text}");

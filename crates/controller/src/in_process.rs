@@ -8,14 +8,17 @@ use futures::stream;
 use horchestra_core::selector::FieldSelector;
 use horchestra_core::{GroupVersionKind, Kind as CoreKind, Manifest, Object as CoreObject};
 use horchestra_runtime::{
-    ApplyOptions, DeleteOptions, Listing, Note, Propagation, Revision, Scope, Target, TargetError, WatchEvent, WatchStream,
+    ApplyOptions, DeleteOptions, Listing, Note, Propagation, Revision, Scope, Target, TargetError,
+    WatchEvent, WatchStream,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::kinds::{Endpoint, Propagation as Dependents};
 use crate::object::Object;
-use crate::rest::{self, Change, EventKind, ListOptions, Selection, Subresource, WatchItem, WatchOptions, WriteOptions};
+use crate::rest::{
+    self, Change, EventKind, ListOptions, Selection, Subresource, WatchItem, WatchOptions, WriteOptions,
+};
 use crate::user::User;
 use crate::{Api, ApiError};
 
@@ -49,9 +52,10 @@ fn error(e: ApiError) -> TargetError {
         ApiError::AlreadyExists(_) | ApiError::Conflict { .. } => TargetError::Conflict(text),
         ApiError::Forbidden { .. } | ApiError::Unauthorized => TargetError::Forbidden(text),
         ApiError::Expired(_) | ApiError::FutureRevision { .. } => TargetError::Gone(text),
-        ApiError::Timeout(_) | ApiError::TooManyRequests(_) | ApiError::Unavailable(_) | ApiError::Internal(_) => {
-            TargetError::Unavailable { message: text, retry_after: None }
-        }
+        ApiError::Timeout(_)
+        | ApiError::TooManyRequests(_)
+        | ApiError::Unavailable(_)
+        | ApiError::Internal(_) => TargetError::Unavailable { message: text, retry_after: None },
         _ => TargetError::Invalid(text),
     }
 }
@@ -68,7 +72,8 @@ fn selection(scope: &Scope) -> Result<(&str, Selection), TargetError> {
         Scope::All => "",
         Scope::Namespace(namespace) => namespace,
         Scope::Name(namespace, name) => {
-            selection.fields = FieldSelector::parse(&format!("metadata.name={name}")).map_err(|e| TargetError::Invalid(e.to_string()))?;
+            selection.fields = FieldSelector::parse(&format!("metadata.name={name}"))
+                .map_err(|e| TargetError::Invalid(e.to_string()))?;
             namespace
         }
     };
@@ -92,7 +97,12 @@ impl Target for InProcess {
         }))
     }
 
-    async fn get(&self, kind: &CoreKind, namespace: &str, name: &str) -> Result<Option<CoreObject>, TargetError> {
+    async fn get(
+        &self,
+        kind: &CoreKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<CoreObject>, TargetError> {
         let endpoint = self.endpoint(kind)?;
         match self.api.get(&endpoint, namespace, name).await {
             Ok(object) => convert(&object, &endpoint).map(Some),
@@ -113,7 +123,12 @@ impl Target for InProcess {
         })
     }
 
-    async fn watch(&self, kind: &CoreKind, scope: &Scope, from: &Revision) -> Result<WatchStream, TargetError> {
+    async fn watch(
+        &self,
+        kind: &CoreKind,
+        scope: &Scope,
+        from: &Revision,
+    ) -> Result<WatchStream, TargetError> {
         let endpoint = self.endpoint(kind)?;
         let (namespace, selection) = selection(scope)?;
         let options = WatchOptions {
@@ -127,8 +142,12 @@ impl Target for InProcess {
         let events = stream::unfold((watch, endpoint), |(mut watch, endpoint)| async move {
             let item = match watch.next().await? {
                 Err(e) => Err(error(e)),
-                Ok(WatchItem::Bookmark { revision, .. }) => Ok(WatchEvent::Bookmark(Revision(revision.to_string()))),
-                Ok(WatchItem::Event(EventKind::Deleted, object)) => convert(&object, &endpoint).map(WatchEvent::Deleted),
+                Ok(WatchItem::Bookmark { revision, .. }) => {
+                    Ok(WatchEvent::Bookmark(Revision(revision.to_string())))
+                }
+                Ok(WatchItem::Event(EventKind::Deleted, object)) => {
+                    convert(&object, &endpoint).map(WatchEvent::Deleted)
+                }
                 Ok(WatchItem::Event(_, object)) => convert(&object, &endpoint).map(WatchEvent::Applied),
             };
             Some((item, (watch, endpoint)))
@@ -136,7 +155,12 @@ impl Target for InProcess {
         Ok(events.boxed())
     }
 
-    async fn apply(&self, kind: &CoreKind, manifest: &Manifest, options: &ApplyOptions) -> Result<CoreObject, TargetError> {
+    async fn apply(
+        &self,
+        kind: &CoreKind,
+        manifest: &Manifest,
+        options: &ApplyOptions,
+    ) -> Result<CoreObject, TargetError> {
         let endpoint = self.endpoint(kind)?;
         let write = self.write_options(&options.manager, options.dry_run, options.force);
         let written = self
@@ -164,12 +188,23 @@ impl Target for InProcess {
             field_validation: rest::FieldValidation::Ignore,
             ..self.write_options(manager, false, false)
         };
-        let target = rest::Target { endpoint: &endpoint, namespace: seen.namespace(), name: seen.name(), subresource: Subresource::Status };
+        let target = rest::Target {
+            endpoint: &endpoint,
+            namespace: seen.namespace(),
+            name: seen.name(),
+            subresource: Subresource::Status,
+        };
         let written = self.api.change(target, Change::Replace(body.into()), &options).await.map_err(error)?;
         convert(&written.object, &endpoint)
     }
 
-    async fn delete(&self, kind: &CoreKind, namespace: &str, name: &str, options: &DeleteOptions) -> Result<(), TargetError> {
+    async fn delete(
+        &self,
+        kind: &CoreKind,
+        namespace: &str,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<(), TargetError> {
         let endpoint = self.endpoint(kind)?;
         let delete = rest::DeleteOptions {
             user: self.user.clone(),

@@ -67,7 +67,11 @@ impl Cluster {
 
     /// As [`list`](Self::list), in all namespaces.
     pub async fn list_all<T: Resource>(&self, selector: &str) -> Result<Vec<T>> {
-        self.list_objects(&GroupVersionKind::of::<T>(), None, selector).await?.iter().map(Object::parse).collect()
+        self.list_objects(&GroupVersionKind::of::<T>(), None, selector)
+            .await?
+            .iter()
+            .map(Object::parse)
+            .collect()
     }
 
     async fn list_objects(
@@ -126,7 +130,10 @@ impl Cluster {
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cluster").field("namespace", &self.namespace).field("reads", &self.recorder().len()).finish()
+        f.debug_struct("Cluster")
+            .field("namespace", &self.namespace)
+            .field("reads", &self.recorder().len())
+            .finish()
     }
 }
 

@@ -43,7 +43,13 @@ impl Condition {
 
 /// Puts conditions into a status that may have some: by type, keeping the time of the last change
 /// where the status of a condition stays the same. `now` is RFC 3339 text.
-pub fn merge_conditions(status: &mut Map<String, Value>, live: &[Value], new: &[Condition], generation: i64, now: &str) {
+pub fn merge_conditions(
+    status: &mut Map<String, Value>,
+    live: &[Value],
+    new: &[Condition],
+    generation: i64,
+    now: &str,
+) {
     let type_of = |v: &Value| v.get("type").and_then(Value::as_str).map(str::to_owned);
     let given = match status.remove("conditions") {
         Some(Value::Array(list)) => list,

@@ -150,7 +150,12 @@ impl DesiredState {
                 "was said to be nothing and then had resources added; use DesiredState::new()",
             ));
         }
-        if !self.nothing && self.stages.is_empty() && self.status.is_none() && self.conditions.is_empty() && self.waiting.is_empty() {
+        if !self.nothing
+            && self.stages.is_empty()
+            && self.status.is_none()
+            && self.conditions.is_empty()
+            && self.waiting.is_empty()
+        {
             return Err(Error::invalid(
                 "desired state",
                 "is empty, which would remove everything; if that is meant, return DesiredState::nothing(), \

@@ -25,7 +25,10 @@ impl Manifest {
         };
         for field in ["apiVersion", "kind"] {
             if !named(field) {
-                return Err(Error::invalid(format!("{}: {field}", what()), "is missing; every object names its apiVersion and kind"));
+                return Err(Error::invalid(
+                    format!("{}: {field}", what()),
+                    "is missing; every object names its apiVersion and kind",
+                ));
             }
         }
         let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -49,7 +52,10 @@ impl Manifest {
             }
             for field in ["labels", "annotations"] {
                 if meta.get(field).is_some_and(|v| !v.is_object()) {
-                    return Err(Error::invalid(format!("{kind}: metadata.{field}"), "is not a map of strings"));
+                    return Err(Error::invalid(
+                        format!("{kind}: metadata.{field}"),
+                        "is not a map of strings",
+                    ));
                 }
             }
         }

@@ -76,7 +76,10 @@ impl Object {
             .map_err(|e| Error::invalid("object", format!("is not a Kubernetes object: {e}")))?;
         let meta = head.metadata;
         let release = meta.annotations.and_then(|mut a| {
-            Some(ReleaseId { namespace: a.remove(ANNOTATION_NAMESPACE)?.into(), name: a.remove(ANNOTATION_RELEASE)?.into() })
+            Some(ReleaseId {
+                namespace: a.remove(ANNOTATION_NAMESPACE)?.into(),
+                name: a.remove(ANNOTATION_RELEASE)?.into(),
+            })
         });
         Ok(Self(Arc::new(Inner {
             json: json.into(),
@@ -180,7 +183,12 @@ impl Object {
 
     /// One label.
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.0.labels.binary_search_by(|(k, _)| (**k).cmp(key)).ok().and_then(|i| self.0.labels.get(i)).map(|(_, v)| &**v)
+        self.0
+            .labels
+            .binary_search_by(|(k, _)| (**k).cmp(key))
+            .ok()
+            .and_then(|i| self.0.labels.get(i))
+            .map(|(_, v)| &**v)
     }
 
     /// All labels, sorted by key.

@@ -45,7 +45,8 @@ impl ReleaseId {
                 name.push_str(part);
             }
         }
-        let namespace = if instance.namespace.is_empty() { "default".into() } else { instance.namespace.clone() };
+        let namespace =
+            if instance.namespace.is_empty() { "default".into() } else { instance.namespace.clone() };
         Self { namespace, name: name.into() }
     }
 }
@@ -80,7 +81,10 @@ impl Ownership {
     pub fn of(instance: &Object, managed_by: &str) -> Result<Self, Error> {
         let reference = instance.reference();
         if instance.uid().is_empty() {
-            return Err(Error::invalid(&reference, "metadata.uid is missing; only an object that a server stored can own others"));
+            return Err(Error::invalid(
+                &reference,
+                "metadata.uid is missing; only an object that a server stored can own others",
+            ));
         }
         Ok(Self {
             release: ReleaseId::of_instance(&reference),
@@ -114,7 +118,9 @@ impl Ownership {
         // collector would take such children for orphans and delete them.
         let namespace = meta.get("namespace").and_then(Value::as_str).unwrap_or_default();
         let may_own = self.instance.namespace.is_empty() || *namespace == *self.instance.namespace;
-        if may_own && let Some(owners) = meta.entry("ownerReferences").or_insert_with(|| json!([])).as_array_mut() {
+        if may_own
+            && let Some(owners) = meta.entry("ownerReferences").or_insert_with(|| json!([])).as_array_mut()
+        {
             owners.push(self.owner_reference.clone());
         }
     }

@@ -24,22 +24,36 @@ pub fn readiness(object: &Value) -> Readiness {
             phase => Readiness::NotReady(format!("phase is {}", phase.unwrap_or("not set"))),
         },
         ("", "Pod") => all_true(object, &["Initialized", "ContainersReady", "Ready"]),
-        ("apps", "Deployment") => observed(object)
-            .unwrap_or_else(|| and(all_true(object, &["Available"]), || counts(object, &["replicas", "availableReplicas", "readyReplicas", "updatedReplicas"]))),
-        ("apps", "ReplicaSet" | "StatefulSet") => observed(object)
-            .unwrap_or_else(|| counts(object, &["replicas", "availableReplicas", "readyReplicas", "updatedReplicas"])),
+        ("apps", "Deployment") => observed(object).unwrap_or_else(|| {
+            and(all_true(object, &["Available"]), || {
+                counts(object, &["replicas", "availableReplicas", "readyReplicas", "updatedReplicas"])
+            })
+        }),
+        ("apps", "ReplicaSet" | "StatefulSet") => observed(object).unwrap_or_else(|| {
+            counts(object, &["replicas", "availableReplicas", "readyReplicas", "updatedReplicas"])
+        }),
         ("apps", "DaemonSet") => observed(object).unwrap_or_else(|| {
             counts(
                 object,
-                &["desiredNumberScheduled", "currentNumberScheduled", "updatedNumberScheduled", "numberAvailable", "numberReady"],
+                &[
+                    "desiredNumberScheduled",
+                    "currentNumberScheduled",
+                    "updatedNumberScheduled",
+                    "numberAvailable",
+                    "numberReady",
+                ],
             )
         }),
         ("batch", "Job") => match condition(object, "Failed") {
-            Some(failed) if is_true(failed) => Readiness::Failed(format!("job has failed{}", message(failed))),
+            Some(failed) if is_true(failed) => {
+                Readiness::Failed(format!("job has failed{}", message(failed)))
+            }
             _ => all_true(object, &["Complete"]),
         },
         ("apiextensions.k8s.io", "CustomResourceDefinition") => all_true(object, &["Established"]),
-        ("yoke.cd", "Airway" | "Flight" | "ClusterFlight") | ("runtime.horchestra.dev", _) => all_true(object, &["Ready"]),
+        ("yoke.cd", "Airway" | "Flight" | "ClusterFlight") | ("runtime.horchestra.dev", _) => {
+            all_true(object, &["Ready"])
+        }
         _ if is_instance(object) => all_true(object, &["Ready"]),
         _ => Readiness::Ready,
     }
@@ -102,7 +116,8 @@ fn all_true(object: &Value, types: &[&str]) -> Readiness {
 /// Something to wait for if the controller of a workload has not seen its newest generation.
 fn observed(object: &Value) -> Option<Readiness> {
     let seen = object.pointer("/status/observedGeneration").and_then(Value::as_i64).unwrap_or_default();
-    (seen != generation(object)).then(|| Readiness::NotReady("its controller has not seen the newest generation".into()))
+    (seen != generation(object))
+        .then(|| Readiness::NotReady("its controller has not seen the newest generation".into()))
 }
 
 fn counts(object: &Value, fields: &[&str]) -> Readiness {
@@ -127,8 +142,13 @@ mod tests {
     fn jobs() {
         assert!(matches!(readiness(&job(json!([]))), Readiness::NotReady(_)));
         assert_eq!(readiness(&job(json!([{"type": "Complete", "status": "True"}]))), Readiness::Ready);
-        let failed = job(json!([{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "exit code 3"}]));
-        assert_eq!(readiness(&failed), Readiness::Failed("job has failed: BackoffLimitExceeded: exit code 3".into()));
+        let failed = job(
+            json!([{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "exit code 3"}]),
+        );
+        assert_eq!(
+            readiness(&failed),
+            Readiness::Failed("job has failed: BackoffLimitExceeded: exit code 3".into())
+        );
     }
 
     #[test]
@@ -147,7 +167,8 @@ mod tests {
     fn unknown_kinds_and_instances() {
         let mut object = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x"}});
         assert_eq!(readiness(&object), Readiness::Ready);
-        object["metadata"]["ownerReferences"] = json!([{"apiVersion": "yoke.cd/v1alpha1", "kind": "Airway", "name": "a", "uid": "u"}]);
+        object["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "yoke.cd/v1alpha1", "kind": "Airway", "name": "a", "uid": "u"}]);
         assert!(matches!(readiness(&object), Readiness::NotReady(_)));
     }
 }

@@ -20,7 +20,13 @@ impl Scoped for ClusterResourceScope {
 /// A type whose values are objects of an API: every type of k8s-openapi, every
 /// `#[derive(CustomResource)]`. Implemented for all of them; never implement it yourself.
 pub trait Resource:
-    kube_core::Resource<DynamicType = (), Scope: Scoped> + Serialize + DeserializeOwned + Clone + Send + Sync + 'static
+    kube_core::Resource<DynamicType = (), Scope: Scoped>
+    + Serialize
+    + DeserializeOwned
+    + Clone
+    + Send
+    + Sync
+    + 'static
 {
 }
 

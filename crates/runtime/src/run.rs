@@ -149,7 +149,14 @@ impl Run<'_> {
         if let (Some(journal), Some(recorder)) = (&self.inner.journal, recorder) {
             let outcome = answer.as_ref().map_err(|f| &f.error);
             let recipe = self.controller.reconciler().recipe();
-            journal.record(self.controller.name(), recipe, self.causes, instance, &recorder.answers(), outcome);
+            journal.record(
+                self.controller.name(),
+                recipe,
+                self.causes,
+                instance,
+                &recorder.answers(),
+                outcome,
+            );
         }
         answer.map(|desired| (desired, reads))
     }

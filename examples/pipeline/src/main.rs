@@ -19,7 +19,8 @@ type Failure = Box<dyn std::error::Error>;
 async fn main() -> Result<(), Failure> {
     let data: PathBuf = std::env::args_os().nth(1).ok_or("usage: example-pipeline DIR")?.into();
     let listen = "127.0.0.1:0".parse()?;
-    let server = Embedded::start(EmbeddedOptions { listen, node: false, ..EmbeddedOptions::new(data) }).await?;
+    let server =
+        Embedded::start(EmbeddedOptions { listen, node: false, ..EmbeddedOptions::new(data) }).await?;
 
     let definition = Manifest::from_resource(&Pipeline::crd())?;
     let kind = Kind::of::<CustomResourceDefinition>();

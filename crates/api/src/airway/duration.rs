@@ -44,7 +44,8 @@ impl FromStr for GoDuration {
             let (number, tail) = rest.split_at(end);
             let next = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
             let (unit, tail) = tail.split_at(next);
-            let scale = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale).ok_or_else(wrong)?;
+            let scale =
+                UNITS.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale).ok_or_else(wrong)?;
             let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
             if whole.is_empty() && fraction.is_empty() {
                 return Err(wrong());

@@ -89,7 +89,15 @@ mod tests {
         ] {
             assert!(matches(yes), "{yes}");
         }
-        for no in ["", "/", "Deployment", "bar/Deployment.apps", "Deployment.custom:test", "Deployment.apps:other", "bar/*"] {
+        for no in [
+            "",
+            "/",
+            "Deployment",
+            "bar/Deployment.apps",
+            "Deployment.custom:test",
+            "Deployment.apps:other",
+            "bar/*",
+        ] {
             assert!(!matches(no), "{no}");
         }
     }

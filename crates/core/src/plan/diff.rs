@@ -102,7 +102,8 @@ fn is_void(value: &Value) -> bool {
 
 fn lists(live: &[Value], wanted: &[Value], path: &mut Path, depth: usize, changes: &mut Vec<Change>) {
     // Finalizers and owner references are shared with others: ours have to be among them.
-    let shared = path.0.len() == 2 && matches!(path.0.last().map(String::as_str), Some("finalizers" | "ownerReferences"));
+    let shared = path.0.len() == 2
+        && matches!(path.0.last().map(String::as_str), Some("finalizers" | "ownerReferences"));
     let keyed = |list: &[Value], key: &str| !list.is_empty() && list.iter().all(|v| v.get(key).is_some());
     let key = LIST_KEYS.into_iter().find(|k| keyed(wanted, k) && (live.is_empty() || keyed(live, k)));
     match key {

@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 use super::{Action, Plan, Verb, differences};
 use crate::owner::stage_of;
 use crate::readiness::{Readiness, readiness};
-use crate::{DesiredState, Error, Extent, GroupKind, GroupVersionKind, Kind, Manifest, Object, ObjectRef, Ownership, Result};
+use crate::{
+    DesiredState, Error, Extent, GroupKind, GroupVersionKind, Kind, Manifest, Object, ObjectRef, Ownership,
+    Result,
+};
 
 /// How many objects one desired state may have.
 pub(crate) const MAX_OBJECTS: usize = 10_000;
@@ -79,7 +82,12 @@ fn is_namespace(kind: &GroupKind) -> bool {
 ///
 /// Stages are applied in order, each once everything before it is ready. What is owned and not
 /// desired goes after the last stage was applied, in reverse order of stages.
-pub fn plan(desired: &DesiredState, ownership: &Ownership, world: &dyn World, options: &PlanOptions) -> Result<Plan> {
+pub fn plan(
+    desired: &DesiredState,
+    ownership: &Ownership,
+    world: &dyn World,
+    options: &PlanOptions,
+) -> Result<Plan> {
     let mut plan = Plan { waiting: desired.waiting().to_vec(), ..Plan::default() };
     let stages = prepare(desired, ownership, world, options)?;
     let wanted: BTreeSet<ObjectRef> = stages.iter().flatten().map(|(_, m)| m.reference()).collect();
@@ -145,10 +153,18 @@ type Stage = Vec<(Option<Kind>, Manifest)>;
 
 /// Resolves kinds, fills in namespaces, marks ownership, hoists what others need, and refuses what
 /// cannot be meant.
-fn prepare(desired: &DesiredState, ownership: &Ownership, world: &dyn World, options: &PlanOptions) -> Result<Vec<Stage>> {
+fn prepare(
+    desired: &DesiredState,
+    ownership: &Ownership,
+    world: &dyn World,
+    options: &PlanOptions,
+) -> Result<Vec<Stage>> {
     let count = desired.resources().count();
     if count > MAX_OBJECTS {
-        return Err(Error::invalid("desired state", format!("has {count} objects; the limit is {MAX_OBJECTS}, split it over several resources")));
+        return Err(Error::invalid(
+            "desired state",
+            format!("has {count} objects; the limit is {MAX_OBJECTS}, split it over several resources"),
+        ));
     }
     let defined = definitions(desired);
     let mut stages: Vec<Stage> = Vec::new();
@@ -166,7 +182,11 @@ fn prepare(desired: &DesiredState, ownership: &Ownership, world: &dyn World, opt
                 (None, None) => {
                     return Err(Error::invalid(
                         manifest.reference(),
-                        format!("no matches for kind {:?} in version {:?}; the API server does not serve it", &*gvk.kind, gvk.api_version()),
+                        format!(
+                            "no matches for kind {:?} in version {:?}; the API server does not serve it",
+                            &*gvk.kind,
+                            gvk.api_version()
+                        ),
                     ));
                 }
             };
@@ -186,12 +206,19 @@ fn prepare(desired: &DesiredState, ownership: &Ownership, world: &dyn World, opt
             secret_data(manifest.value_mut());
             let object = manifest.reference();
             if object == ownership.instance {
-                return Err(Error::invalid(object, "is the resource itself; set its status instead of returning it"));
+                return Err(Error::invalid(
+                    object,
+                    "is the resource itself; set its status instead of returning it",
+                ));
             }
             if !seen.insert(object.clone()) {
-                return Err(Error::invalid(object, "is in the desired state twice; one object can only be one thing"));
+                return Err(Error::invalid(
+                    object,
+                    "is in the desired state twice; one object can only be one thing",
+                ));
             }
-            let target = if is_crd(&object.kind) || is_namespace(&object.kind) { &mut first } else { &mut rest };
+            let target =
+                if is_crd(&object.kind) || is_namespace(&object.kind) { &mut first } else { &mut rest };
             target.push((kind, manifest));
         }
         stages.extend([first, rest].into_iter().filter(|s| !s.is_empty()));
@@ -199,7 +226,10 @@ fn prepare(desired: &DesiredState, ownership: &Ownership, world: &dyn World, opt
     if !strangers.is_empty() {
         return Err(Error::invalid(
             "desired state",
-            format!("Multiple namespaces detected (if desired enable multinamespace releases): {}", strangers.join("; ")),
+            format!(
+                "Multiple namespaces detected (if desired enable multinamespace releases): {}",
+                strangers.join("; ")
+            ),
         ));
     }
     for (index, stage) in stages.iter_mut().enumerate() {
@@ -287,7 +317,8 @@ fn prune(plan: &mut Plan, wanted: &BTreeSet<ObjectRef>, world: &dyn World, optio
             continue;
         }
         let uid = object.uid().to_owned();
-        let orphan = (is_crd(&reference.kind) && !options.prune_crds) || (is_namespace(&reference.kind) && !options.prune_namespaces);
+        let orphan = (is_crd(&reference.kind) && !options.prune_crds)
+            || (is_namespace(&reference.kind) && !options.prune_namespaces);
         let verb = if orphan {
             let bare = json!({
                 "apiVersion": object.api_version(),

@@ -78,7 +78,12 @@ impl Memory {
 
     fn apply(&mut self, manifest: &Value, manager: &str) {
         let object = crate::Manifest::new(manifest.clone()).unwrap().reference();
-        let manager = Manager { name: manager.into(), api_version: "v1".into(), subresource: None, time: "2026-01-01T00:00:00Z".into() };
+        let manager = Manager {
+            name: manager.into(),
+            api_version: "v1".into(),
+            subresource: None,
+            time: "2026-01-01T00:00:00Z".into(),
+        };
         let mut stored = apply::apply(self.objects.get(&object), manifest, None, &manager, true).unwrap();
         if stored["metadata"].get("uid").is_none() {
             self.next += 1;
@@ -204,8 +209,14 @@ fn definitions_and_namespaces_are_orphaned_unless_asked() {
     world.execute(&plan);
     assert_eq!(world.objects.len(), 2);
     for object in world.objects.values() {
-        assert_eq!(object["metadata"].get("annotations").filter(|a| !a.as_object().is_none_or(|m| m.is_empty())), None, "{object}");
-        assert!(object["metadata"].get("ownerReferences").is_none_or(|o| o.as_array().is_none_or(Vec::is_empty)));
+        assert_eq!(
+            object["metadata"].get("annotations").filter(|a| !a.as_object().is_none_or(|m| m.is_empty())),
+            None,
+            "{object}"
+        );
+        assert!(
+            object["metadata"].get("ownerReferences").is_none_or(|o| o.as_array().is_none_or(Vec::is_empty))
+        );
     }
     let mut world = Memory::of("t");
     let plan = world.plan(&desired).unwrap();
@@ -235,20 +246,28 @@ fn another_releases_object_is_a_conflict() {
     world.converge(&one("m"));
     world.owner = Some(owner("b"));
     let error = world.plan(&one("m")).unwrap_err();
-    assert!(matches!(&error, Error::Conflict(m) if m.contains("already owned by \"default/example.com.Thing.default.a\"")), "{error}");
+    assert!(
+        matches!(&error, Error::Conflict(m) if m.contains("already owned by \"default/example.com.Thing.default.a\"")),
+        "{error}"
+    );
 }
 
 #[test]
 fn what_cannot_be_meant_is_refused_by_name() {
     let world = Memory::of("t");
-    let twice = DesiredState::new().with_value(map("m", &BTreeMap::new())).with_value(map("m", &BTreeMap::new()));
+    let twice =
+        DesiredState::new().with_value(map("m", &BTreeMap::new())).with_value(map("m", &BTreeMap::new()));
     assert!(world.plan(&twice).unwrap_err().to_string().starts_with("default/ConfigMap:m: "));
     let mut elsewhere = map("m", &BTreeMap::new());
     elsewhere["metadata"]["namespace"] = "other".into();
     let error = world.plan(&DesiredState::new().with_value(elsewhere)).unwrap_err().to_string();
-    assert!(error.contains("Multiple namespaces detected (if desired enable multinamespace releases)"), "{error}");
+    assert!(
+        error.contains("Multiple namespaces detected (if desired enable multinamespace releases)"),
+        "{error}"
+    );
     assert!(error.contains("other/ConfigMap:m"), "{error}");
-    let nameless = DesiredState::new().with_value(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}));
+    let nameless =
+        DesiredState::new().with_value(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}));
     assert!(nameless.checked().unwrap_err().to_string().contains("metadata.name"));
 }
 
@@ -270,7 +289,8 @@ fn values_of_secrets_are_not_in_a_plan() {
 
 #[test]
 fn a_field_that_is_no_longer_applied_is_a_change_and_others_fields_are_not() {
-    let data = |keys: &[&str]| keys.iter().map(|k| ((*k).to_owned(), "1".to_owned())).collect::<BTreeMap<_, _>>();
+    let data =
+        |keys: &[&str]| keys.iter().map(|k| ((*k).to_owned(), "1".to_owned())).collect::<BTreeMap<_, _>>();
     let mut world = Memory::of("t");
     world.converge(&DesiredState::new().with_value(map("m", &data(&["a", "b"]))));
     world.apply(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "default"}, "data": {"theirs": "2"}}), "somebody");

@@ -33,11 +33,15 @@ impl Embedded {
         make_directory(&options.data)?;
         let store: Arc<dyn RevisionedStore> = match options.store {
             StoreChoice::Memory => Arc::new(MemoryStore::new(Retention::default())),
-            StoreChoice::Redb => Arc::new(RedbStore::open(options.data.join("store.redb"), Retention::default())?),
+            StoreChoice::Redb => {
+                Arc::new(RedbStore::open(options.data.join("store.redb"), Retention::default())?)
+            }
         };
         let journal = match &options.journal {
             None => None,
-            Some(path) => Some(Journal::open(path).map_err(|source| EmbeddedError::Data { path: path.clone(), source })?),
+            Some(path) => Some(
+                Journal::open(path).map_err(|source| EmbeddedError::Data { path: path.clone(), source })?,
+            ),
         };
         let mut start = Options::new(store, options.data.join("pki"), options.listen);
         start.kinds = kinds()?;
@@ -97,7 +101,10 @@ impl Embedded {
 
 impl fmt::Debug for Embedded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Embedded").field("url", &self.url()).field("runtime", &self.runtime).finish_non_exhaustive()
+        f.debug_struct("Embedded")
+            .field("url", &self.url())
+            .field("runtime", &self.runtime)
+            .finish_non_exhaustive()
     }
 }
 
