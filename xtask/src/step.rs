@@ -155,7 +155,8 @@ fn excerpt(log: &str) -> String {
     let noise = |line: &&str| {
         let word = line.split_whitespace().next().unwrap_or_default();
         let progress = ["Compiling", "Checking", "Downloading", "Downloaded", "Documenting", "Locking"];
-        !progress.contains(&word) && !(word == "test" && line.ends_with("... ok"))
+        let passed = word == "test" && line.ends_with("... ok");
+        !(passed || progress.contains(&word))
     };
     let mut text = log.lines().filter(noise).collect::<Vec<_>>().join("\n");
     if let Some(mut from) = text.len().checked_sub(SHOWN) {
