@@ -19,10 +19,10 @@ use super::{GoDuration, ResourceMatcher};
     derive = "PartialEq",
     crates(kube_core = "kube_core"),
     doc = "Binds a kind, given by its definition, to the flight that reconciles its resources.",
-    printcolumn(name = "flight", type_ = "string", json_path = ".spec.wasmUrls.flight"),
-    printcolumn(name = "mode", type_ = "string", json_path = ".spec.mode"),
-    printcolumn(name = "cluster_access", type_ = "boolean", json_path = ".spec.clusterAccess"),
-    printcolumn(name = "fix_drift_interval", type_ = "string", json_path = ".spec.fixDriftInterval")
+    printcolumn = r#"{"name":"flight","type":"string","jsonPath":".spec.wasmUrls.flight"}"#,
+    printcolumn = r#"{"name":"mode","type":"string","jsonPath":".spec.mode"}"#,
+    printcolumn = r#"{"name":"cluster_access","type":"boolean","jsonPath":".spec.clusterAccess"}"#,
+    printcolumn = r#"{"name":"fix_drift_interval","type":"string","jsonPath":".spec.fixDriftInterval"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AirwaySpec {

@@ -49,7 +49,7 @@ impl Evaluation {
     pub fn assert_reads<T: Resource>(&self, name: &str) {
         let wanted = GroupVersionKind::of::<T>();
         let is =
-            |read: &Read| matches!(read, Read::Get { kind, name: n, .. } if *kind == wanted && **n == *name);
+            |read: &&Read| matches!(read, Read::Get { kind, name: n, .. } if *kind == wanted && **n == *name);
         let reads: Vec<_> = self.reads.iter().map(|(read, _)| read).collect();
         assert!(reads.iter().any(|read| is(read)), "{} {name} was not read, only {reads:?}", wanted.kind);
     }
@@ -63,7 +63,7 @@ impl Evaluation {
         let wanted = GroupVersionKind::of::<T>();
         let reads: Vec<_> = self.reads.iter().map(|(read, _)| read).collect();
         let is = |read: &&Read| matches!(read, Read::List { kind, .. } if *kind == wanted);
-        assert!(reads.iter().any(|read| is(read)), "{} was not listed, only {reads:?}", wanted.kind);
+        assert!(reads.iter().any(is), "{} was not listed, only {reads:?}", wanted.kind);
     }
 
     /// That the answer waits for something whose description contains this text.

@@ -39,8 +39,8 @@ impl FakeCluster {
     pub fn plan(&self, evaluation: &Evaluation) -> Result<Plan> {
         let ownership = Ownership::of(&evaluation.instance, MANAGED_BY)?;
         let world = FakeWorld { cluster: self, release: &ownership.release };
-        let mut options = PlanOptions::default();
-        options.cross_namespace = evaluation.instance.namespace().is_empty();
+        let cross_namespace = evaluation.instance.namespace().is_empty();
+        let options = PlanOptions { cross_namespace, ..PlanOptions::default() };
         plan(&evaluation.desired, &ownership, &world, &options)
     }
 

@@ -7,7 +7,6 @@ use horchestra_controller::ApiError;
 use horchestra_controller::admission::{Admission as Asked, AdmissionRequest, Operation as Op};
 use horchestra_core::GroupVersionKind;
 use horchestra_runtime::{Admission, Operation, Review};
-use serde_json::Value;
 
 pub(super) struct InProcessAdmission(pub(super) Arc<dyn Admission>);
 
@@ -38,8 +37,8 @@ impl Asked for InProcessAdmission {
             kind: kind(request),
             namespace: request.namespace.to_owned(),
             name: request.name.to_owned(),
-            old: request.old.map(Value::clone),
-            new: request.new.map(Value::clone),
+            old: request.old.cloned(),
+            new: request.new.cloned(),
             user: request.user.name.clone(),
             dry_run: request.dry_run,
         };
