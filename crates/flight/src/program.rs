@@ -31,7 +31,7 @@ impl Program<'_> {
         let reconciler = self.0.iter().find(|r| r.kind().group_kind() == kind).ok_or_else(|| {
             let known =
                 self.0.iter().map(|r| r.kind().group_kind().to_string()).collect::<Vec<_>>().join(", ");
-            Error::invalid(instance.reference(), format!("is a {kind}; this flight is for {known}"))
+            Error::invalid(instance.reference(), format!("is of kind {kind}, and this flight is for {known}"))
         })?;
         // As Yoke names releases: an instance of the cluster has its release in `default`.
         let namespace = ReleaseId::of_instance(&instance.reference()).namespace;
