@@ -20,8 +20,8 @@ use serde_json::json;
     derive = "PartialEq",
     crates(kube_core = "kube_core"),
     doc = "A database that somebody provides.",
-    printcolumn(name = "Engine", type_ = "string", json_path = ".spec.engine"),
-    printcolumn(name = "Message", type_ = "string", json_path = ".status.message")
+    printcolumn = r#"{"name":"Engine","type":"string","jsonPath":".spec.engine"}"#,
+    printcolumn = r#"{"name":"Message","type":"string","jsonPath":".status.message"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct DatabaseSpec {

@@ -51,7 +51,7 @@ impl Evaluation {
         let is =
             |read: &&Read| matches!(read, Read::Get { kind, name: n, .. } if *kind == wanted && **n == *name);
         let reads: Vec<_> = self.reads.iter().map(|(read, _)| read).collect();
-        assert!(reads.iter().any(|read| is(read)), "{} {name} was not read, only {reads:?}", wanted.kind);
+        assert!(reads.iter().any(is), "{} {name} was not read, only {reads:?}", wanted.kind);
     }
 
     /// That objects of this type were listed.
