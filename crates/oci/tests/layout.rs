@@ -33,7 +33,8 @@ fn manifests_that_lie() {
     let world = World::new();
     manifest(&world, |_| {}).unwrap();
     let zero = format!("sha256:{}", "0".repeat(64));
-    let cases: [(&str, Box<dyn Fn(&mut Value)>, &str); 11] = [
+    type Case = (&'static str, Box<dyn Fn(&mut Value)>, &'static str);
+    let cases: [Case; 11] = [
         ("size", Box::new(|m| m["layers"][0]["size"] = json!(5)), "5"),
         ("missing blob", Box::new(move |m| m["layers"][0]["digest"] = json!(zero)), "0000"),
         (

@@ -154,7 +154,7 @@ fn the_answer_as_a_snapshot() {
 fn the_manifests_fit_the_types() {
     let manifest = document("airway.yaml", include_bytes!("../airway.yaml")).unwrap();
     assert_eq!(manifest, airway::airway(&Pipeline::crd(), "target/flights/pipeline.wasm", &[]));
-    let text = airway::manifest("cargo run", &[manifest.clone()]);
+    let text = airway::manifest("cargo run", std::slice::from_ref(&manifest));
     assert_eq!(document("text", text.as_bytes()).unwrap(), manifest);
     let instance = document("instance.yaml", include_bytes!("../instance.yaml")).unwrap();
     let parsed: Pipeline = serde_json::from_value(instance.clone()).unwrap();

@@ -1,5 +1,5 @@
 //! What the tests of the runtime share.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary has it as a module and uses a part of it")]
 
 use std::sync::Arc;
 use std::time::Duration;
