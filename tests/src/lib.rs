@@ -1,5 +1,11 @@
-//! What the end-to-end tests share: the command itself, and kubectl.
+//! What the end-to-end tests share: the command itself, and kubectl. The code of README and book
+//! is tested here as well.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[cfg(doctest)]
+mod documents;
+mod markdown;
 mod server;
 
+pub use markdown::{Markdown, documents};
 pub use server::{Server, module, program, root, wait_for};
