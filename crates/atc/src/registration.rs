@@ -5,19 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::StreamExt;
-use futures::stream;
 use horchestra_api::{AirwaySpec, Mode};
 use horchestra_core::plan::{Adopt, PlanOptions};
 use horchestra_core::{GroupKind, GroupVersionKind, Kind, Manifest, Object};
 use horchestra_flight::contract::Limits;
 use horchestra_runtime::{
-    ApplyOptions, DeleteOptions, Listing, Note, Reaction, ReconcilerOptions, Revision, Runtime, Scope,
-    Target, TargetError, WatchEvent, WatchStream,
+    ApplyOptions, DeleteOptions, Listing, Note, Reaction, ReconcilerOptions, Revision, Runtime, Scope, Table,
+    Target, TargetError, WatchStream,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::broadcast;
 
 use crate::flight_reconciler::{Access, FlightReconciler};
 use crate::module::Modules;
@@ -31,8 +28,6 @@ pub const MANAGER: &str = "yoke";
 /// `app.kubernetes.io/managed-by` of everything that belongs to an instance.
 pub const MANAGED_BY: &str = "atc.yoke";
 
-/// How many changes a slow watcher may be behind before it has to list again.
-const BACKLOG: usize = 256;
 /// What one run may take beside its evaluation: waiting for first listings.
 const SLACK: Duration = Duration::from_secs(30);
 
@@ -69,20 +64,8 @@ pub struct Registrations(Arc<Inner>);
 struct Inner {
     runtime: Runtime,
     modules: Modules,
-    state: Mutex<State>,
-    news: broadcast::Sender<(u64, bool, Object)>,
-}
-
-#[derive(Default)]
-struct State {
-    revision: u64,
-    objects: BTreeMap<Arc<str>, Registered>,
-    flights: BTreeMap<GroupKind, Arc<Registration>>,
-}
-
-struct Registered {
-    value: Value,
-    object: Object,
+    table: Table,
+    flights: Mutex<BTreeMap<GroupKind, Arc<Registration>>>,
 }
 
 /// A flight that is registered, with what its instances' admission needs to know.
@@ -99,13 +82,12 @@ pub struct Registration {
 impl Registrations {
     /// For a runtime, with modules from there.
     pub fn new(runtime: Runtime, modules: Modules) -> Self {
-        let news = broadcast::Sender::new(BACKLOG);
-        Self(Arc::new(Inner { runtime, modules, state: Mutex::default(), news }))
+        Self(Arc::new(Inner { runtime, modules, table: Table::new(), flights: Mutex::default() }))
     }
 
     /// The flight that serves a kind.
     pub fn flight(&self, kind: &GroupKind) -> Option<Arc<Registration>> {
-        self.state().flights.get(kind).cloned()
+        self.flights().get(kind).cloned()
     }
 
     /// Where modules come from.
@@ -113,42 +95,18 @@ impl Registrations {
         &self.0.modules
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Stores the next state of a registration and tells the watchers.
-    fn store(&self, mut value: Value, dead: bool) -> Result<Object, TargetError> {
-        let mut state = self.state();
-        state.revision += 1;
-        let revision = state.revision;
-        if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-            meta.insert("resourceVersion".into(), revision.to_string().into());
-        }
-        let object = Object::from_value(&value).map_err(|e| TargetError::Invalid(e.to_string()))?;
-        if dead {
-            state.objects.remove(object.name());
-        } else {
-            state.objects.insert(object.name().clone(), Registered { value, object: object.clone() });
-        }
-        // Nobody watching is fine.
-        let _ = self.0.news.send((revision, dead, object.clone()));
-        Ok(object)
+    fn flights(&self) -> MutexGuard<'_, BTreeMap<GroupKind, Arc<Registration>>> {
+        self.0.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Loads the module of a registration and registers it, then says how that went.
     async fn load(self, object: Object) {
-        let outcome = self.try_load(&object).await;
-        let condition = match &outcome {
-            Ok(()) => {
-                json!({"type": "Ready", "status": "True", "reason": "Ready", "message": "the flight is registered"})
-            }
-            Err(text) => json!({"type": "Ready", "status": "False", "reason": "Error", "message": text}),
+        let (holds, reason, message) = match self.try_load(&object).await {
+            Ok(()) => ("True", "Ready", "the flight is registered".to_owned()),
+            Err(text) => ("False", "Error", text),
         };
-        let current = self.state().objects.get(object.name()).map(|r| r.value.clone());
-        let Some(mut value) = current.filter(|v| generation(v) == object.generation()) else { return };
-        value["status"] = json!({"conditions": [condition]});
-        if let Err(error) = self.store(value, false) {
+        let condition = json!({"type": "Ready", "status": holds, "reason": reason, "message": message});
+        if let Err(error) = self.0.table.set_status(&object, json!({"conditions": [condition]})) {
             tracing::error!(%error, "the state of a registration cannot be stored");
         }
     }
@@ -218,19 +176,15 @@ impl Registrations {
             skip_admission: airway.skip_admission_webhook,
             plan,
         };
-        self.state().flights.insert(group_kind, Arc::new(registration));
+        self.flights().insert(group_kind, Arc::new(registration));
         self.0.runtime.register(reconciler, options).await;
         Ok(())
     }
 }
 
-fn generation(value: &Value) -> i64 {
-    value.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default()
-}
-
 impl std::fmt::Debug for Registrations {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Registrations({:?})", self.state().flights.keys())
+        write!(f, "Registrations({:?})", self.flights().keys())
     }
 }
 
@@ -241,50 +195,16 @@ impl Target for Registrations {
         Ok((kind.group_kind() == served.group_kind()).then_some(served))
     }
 
-    async fn get(&self, _: &Kind, _: &str, name: &str) -> Result<Option<Object>, TargetError> {
-        Ok(self.state().objects.get(name).map(|r| r.object.clone()))
+    async fn get(&self, _: &Kind, namespace: &str, name: &str) -> Result<Option<Object>, TargetError> {
+        Ok(self.0.table.get(namespace, name))
     }
 
     async fn list(&self, _: &Kind, scope: &Scope) -> Result<Listing, TargetError> {
-        let state = self.state();
-        let objects = state
-            .objects
-            .values()
-            .map(|r| r.object.clone())
-            .filter(|o| scope.contains("", o.name()))
-            .collect();
-        Ok(Listing { objects, revision: Revision(state.revision.to_string()) })
+        Ok(self.0.table.list(scope))
     }
 
     async fn watch(&self, _: &Kind, scope: &Scope, from: &Revision) -> Result<WatchStream, TargetError> {
-        let state = self.state();
-        if from.0 != state.revision.to_string() {
-            return Err(TargetError::Gone(from.0.clone()));
-        }
-        // Subscribed under the lock: nothing can happen in between.
-        let news = self.0.news.subscribe();
-        drop(state);
-        let scope = scope.clone();
-        Ok(stream::unfold(news, move |mut news| {
-            let scope = scope.clone();
-            async move {
-                let item = match news.recv().await {
-                    Ok((_, true, object)) if scope.contains("", object.name()) => {
-                        Ok(WatchEvent::Deleted(object))
-                    }
-                    Ok((_, false, object)) if scope.contains("", object.name()) => {
-                        Ok(WatchEvent::Applied(object))
-                    }
-                    Ok((revision, ..)) => Ok(WatchEvent::Bookmark(Revision(revision.to_string()))),
-                    Err(broadcast::error::RecvError::Lagged(n)) => {
-                        Err(TargetError::Gone(format!("{n} changes behind")))
-                    }
-                    Err(broadcast::error::RecvError::Closed) => return None,
-                };
-                Some((item, news))
-            }
-        })
-        .boxed())
+        self.0.table.watch(scope, from)
     }
 
     async fn apply(
@@ -293,39 +213,17 @@ impl Target for Registrations {
         manifest: &Manifest,
         options: &ApplyOptions,
     ) -> Result<Object, TargetError> {
-        let mut value = manifest.value().clone();
-        let old = self.state().objects.get(manifest.name()).map(|r| (r.value.clone(), r.object.clone()));
-        let unchanged =
-            |old: &Value| ["spec", "apiVersion", "kind"].iter().all(|f| old.get(f) == value.get(f));
-        let same_marks = |old: &Value| {
-            ["labels", "annotations", "ownerReferences"].iter().all(|f| {
-                old.get("metadata").and_then(|m| m.get(f)) == value.get("metadata").and_then(|m| m.get(f))
-            })
-        };
-        if let Some((old, object)) = &old
-            && unchanged(old)
-            && same_marks(old)
-        {
-            return Ok(object.clone());
-        }
-        let uid = match &old {
-            Some((_, object)) => object.uid().to_owned(),
-            None => format!("{}-{}", manifest.name(), self.state().revision + 1),
-        };
-        let next = old.as_ref().map_or(1, |(v, _)| generation(v) + 1);
-        if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-            meta.insert("uid".into(), uid.into());
-            meta.insert("generation".into(), next.into());
-        }
-        value["status"] = json!({"conditions": [
-            {"type": "Ready", "status": "False", "reason": "InProgress", "message": "loading the module"}
-        ]});
         if options.dry_run {
-            return Object::from_value(&value).map_err(|e| TargetError::Invalid(e.to_string()));
+            return Object::from_value(manifest.value()).map_err(|e| TargetError::Invalid(e.to_string()));
         }
-        let stored = self.store(value, false)?;
-        tokio::spawn(self.clone().load(stored.clone()));
-        Ok(stored)
+        let loading = json!({"type": "Ready", "status": "False", "reason": "InProgress", "message": "loading the module"});
+        match self.0.table.apply(manifest, json!({"conditions": [loading]}))? {
+            Ok(new) => {
+                tokio::spawn(self.clone().load(new.clone()));
+                Ok(new)
+            }
+            Err(same) => Ok(same),
+        }
     }
 
     async fn set_status(
@@ -348,23 +246,21 @@ impl Target for Registrations {
         name: &str,
         options: &DeleteOptions,
     ) -> Result<(), TargetError> {
-        let Some((value, object)) =
-            self.state().objects.get(name).map(|r| (r.value.clone(), r.object.clone()))
-        else {
-            return Ok(());
-        };
+        let Some(object) = self.0.table.get("", name) else { return Ok(()) };
         if options.uid.as_deref().is_some_and(|uid| uid != object.uid()) {
             return Err(TargetError::Conflict(format!("{} is another one now", object.reference())));
         }
         if options.dry_run {
             return Ok(());
         }
+        let value = object.to_value();
         let instances = value.pointer("/spec/instances");
         let text = |f: &str| instances.and_then(|i| i.get(f)).and_then(Value::as_str).unwrap_or_default();
         let kind = GroupKind::new(text("group"), text("kind"));
-        self.state().flights.remove(&kind);
+        self.flights().remove(&kind);
         self.0.runtime.unregister(&kind).await;
-        self.store(value, true).map(drop)
+        self.0.table.remove("", name);
+        Ok(())
     }
 
     async fn note(&self, _: &Object, _: Note) -> Result<(), TargetError> {

@@ -33,6 +33,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // A workload of the local node begins as this program.
+    horchestra::systemd::launch::run_if_asked();
     let cli = Cli::parse();
     log::init(cli.log_format);
     match cli.command {

@@ -44,7 +44,9 @@ enum Store {
 impl Up {
     pub(crate) async fn run(self) -> ExitCode {
         // Ready for them before anything is started, so that none is lost.
-        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
             eprintln!("horchestra: cannot listen for signals");
             return ExitCode::FAILURE;
         };

@@ -10,6 +10,7 @@ pub mod http;
 mod in_process;
 pub mod kinds;
 mod load;
+pub mod lower;
 mod name;
 mod object;
 pub mod pki;

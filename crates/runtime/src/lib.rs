@@ -17,6 +17,7 @@ mod run;
 mod runtime;
 mod source;
 mod status;
+mod table;
 mod target;
 pub mod testing;
 
@@ -26,6 +27,7 @@ pub use self::journal::{Difference, Journal, JournalEntry, Replay};
 pub use self::options::{Reaction, ReconcilerOptions};
 pub use self::router::TargetFor;
 pub use self::runtime::{Runtime, RuntimeOptions};
+pub use self::table::Table;
 pub use self::target::{
     ApplyOptions, DeleteOptions, Listing, Note, Propagation, Revision, Scope, Target, TargetError,
     WatchEvent, WatchStream,

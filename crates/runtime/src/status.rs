@@ -113,7 +113,8 @@ fn compose(
         if !says_ready {
             conditions.push(verdict.condition());
         }
-    } else if conditions.is_empty() && stated.is_none() {
+    } else if conditions.is_empty() {
+        // A status in a shape of its own: its conditions are written as the reconciler gave them.
         return status;
     }
     let live_conditions = before.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();

@@ -144,6 +144,38 @@ async fn start_flights(
     Ok(atc)
 }
 
+/// Starts the node, and the reconcilers that make Applications of Jobs and Deployments: where there
+/// is no node, those wait for whoever sets their status.
+#[cfg(feature = "systemd")]
+async fn start_node(
+    controller: &Controller,
+    runtime: &Runtime,
+    options: &EmbeddedOptions,
+) -> Result<horchestra_systemd::LocalNode, EmbeddedError> {
+    use horchestra_controller::lower;
+    use horchestra_core::plan::PlanOptions;
+    use horchestra_core::reconciler;
+    use horchestra_runtime::ReconcilerOptions;
+
+    let lowering = || ReconcilerOptions {
+        managed_by: "horchestra-lowering".into(),
+        plan: PlanOptions { manager: "horchestra-lowering".into(), ..PlanOptions::default() },
+        ready_condition: false,
+        ..ReconcilerOptions::default()
+    };
+    runtime.register(Arc::new(reconciler(lower::job)), lowering()).await;
+    runtime.register(Arc::new(reconciler(lower::deployment)), lowering()).await;
+    let node = horchestra_systemd::LocalNodeOptions {
+        name: String::new(),
+        data: options.data.join("node"),
+        images: options.images.clone(),
+        target: Arc::new(InProcess::new(controller.api(), "node")),
+    };
+    horchestra_systemd::LocalNode::start(node)
+        .await
+        .map_err(|e| EmbeddedError::Part { what: "the local node", reason: e.to_string() })
+}
+
 /// The kinds of this program that the API server has as its own.
 fn kinds() -> Result<Vec<horchestra_controller::kinds::Kind>, EmbeddedError> {
     let broken = |reason: String| EmbeddedError::Part { what: "a built-in kind", reason };

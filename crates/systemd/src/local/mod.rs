@@ -1,0 +1,11 @@
+//! A node in the process of its controller: Applications become units of a [`Supervisor`](crate::Supervisor).
+//!
+//! It is one more runtime. Its reconciler of Applications answers with a `Unit`, an object whose
+//! target is the supervisor of this machine, and reads back how that unit is.
+
+mod application;
+mod images;
+mod node;
+mod units;
+
+pub use self::node::{LocalNode, LocalNodeOptions};
