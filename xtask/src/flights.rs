@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use crate::run::{quietly, root};
@@ -12,6 +13,11 @@ const FLIGHTS: [(&str, &str); 2] = [("example-pipeline", "pipeline.wasm"), ("exa
 
 /// Builds all flights and says where they are.
 pub(crate) fn command() -> Result<(), String> {
+    build(|_, cargo| quietly(cargo.arg("--quiet")).map(drop))
+}
+
+/// Builds all flights with whatever runs cargo; `run` is told which flight it is.
+pub(crate) fn build(run: impl Fn(&str, &mut Command) -> Result<(), String>) -> Result<(), String> {
     let toolchain = wasm_target::ensure()?;
     let target = root().join("target/wasm");
     let flights = root().join("target/flights");
@@ -20,20 +26,11 @@ pub(crate) fn command() -> Result<(), String> {
         let started = Instant::now();
         let mut cargo = toolchain.cargo("rustc");
         // Only as a cdylib: together with an rlib there is no link-time optimisation.
-        cargo.args([
-            "--quiet",
-            "--profile",
-            "flight",
-            "--package",
-            package,
-            "--lib",
-            "--crate-type",
-            "cdylib",
-        ]);
+        cargo.args(["--profile", "flight", "--package", package, "--lib", "--crate-type", "cdylib"]);
         cargo.arg("--target-dir").arg(&target);
         // What measures the tests around this build has no place in a module.
         cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("LLVM_PROFILE_FILE");
-        quietly(&mut cargo)?;
+        run(name, &mut cargo)?;
         let built = target.join(TARGET).join("flight").join(package.replace('-', "_")).with_extension("wasm");
         let module = flights.join(name);
         let size = publish(&built, &module)?;

@@ -1,5 +1,6 @@
 //! The project's own commands: `cargo xtask COMMAND`.
 
+mod demo;
 mod flights;
 mod install;
 mod run;
@@ -16,6 +17,7 @@ The project's own commands.
 Usage: cargo xtask COMMAND
 
 Commands:
+  demo       Show the examples at work; --fail STEP lets a job fail, --keep leaves it running
   test       Install what the tests need, and run all of them
   flights    Build the example flights to target/flights/{pipeline,app}.wasm
   help       Print this
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let command = args.next().unwrap_or_else(|| "help".into());
     let result = match command.as_str() {
+        "demo" => demo::command(args),
         "test" => test::command(),
         "flights" => flights::command(),
         "help" | "-h" | "--help" => {

@@ -23,7 +23,10 @@ pub(crate) fn command() -> Result<(), String> {
     // The first to compile: the checks that follow take the dependencies' metadata from it.
     // What a test unwraps, or panics about, is its verdict; nothing else may do either.
     let tests = ["--deny", "warnings", "--allow", "clippy::unwrap_used", "--allow", "clippy::panic"];
-    steps.push(step("clippy of tests", cargo().args(["clippy", "--workspace", "--all-targets", "--"]).args(tests)));
+    steps.push(step(
+        "clippy of tests",
+        cargo().args(["clippy", "--workspace", "--all-targets", "--"]).args(tests),
+    ));
     steps.push(step("clippy", cargo().args(["clippy", "--workspace", "--", "--deny", "warnings"])));
     let docs = ["doc", "--workspace", "--no-deps", "--lib"];
     steps.push(step("documentation", cargo().args(docs).env("RUSTDOCFLAGS", "--deny warnings")));
