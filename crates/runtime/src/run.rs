@@ -227,7 +227,7 @@ impl Run<'_> {
                 return Ok(Ended::Done { wake: None });
             } else {
                 let bare = self.instance_manifest(instance, json!({}))?;
-                let apply = ApplyOptions::force(&*options.plan.manager);
+                let apply = ApplyOptions::force(self.manager());
                 match self.inner.target().apply(self.controller.kind(), &bare, &apply).await {
                     Ok(_) | Err(crate::TargetError::NotFound(_)) => {}
                     Err(e) => return Err(e.into_error("cannot remove the finalizer").into()),
@@ -272,7 +272,7 @@ impl Run<'_> {
             map.insert("finalizers".into(), json!([finalizer]));
         }
         let manifest = self.instance_manifest(instance, meta)?;
-        let apply = ApplyOptions::force(&*options.plan.manager);
+        let apply = ApplyOptions::force(self.manager());
         let stored = self
             .inner
             .target()
@@ -282,6 +282,13 @@ impl Run<'_> {
         self.inner.metrics.wrote(self.controller.name());
         self.inner.absorb(&stored, &self.subscriber);
         Ok(())
+    }
+
+    /// The field manager for what stands on the resource itself. Another one than for what is
+    /// created: a resource may be created by one release and reconciled by another of the same
+    /// program, and with one manager each would take away what the other had applied.
+    fn manager(&self) -> String {
+        format!("{}-instance", self.controller.options().plan.manager)
     }
 
     fn instance_manifest(&self, instance: &Object, mut meta: serde_json::Value) -> Result<Manifest, Error> {

@@ -314,3 +314,26 @@ async fn a_journal_replays_without_the_world_and_shows_the_first_difference() {
     assert_eq!(difference.path, "stages[0][0].data.value");
     assert_eq!(difference.replayed, "other");
 }
+
+#[tokio::test]
+async fn a_resource_that_another_release_created_keeps_what_that_applied() {
+    async fn nested(thing: &Thing, _: &Cluster) -> Result<DesiredState> {
+        Ok(match thing.spec.size {
+            0 => DesiredState::new().with_value(config_map("leaf", "x")),
+            n => {
+                let mut child = self::thing("child", n - 1);
+                child["metadata"]["labels"] = json!({"from": "parent"});
+                DesiredState::new().with_value(child)
+            }
+        })
+    }
+    let target = target();
+    let options = ReconcilerOptions { finalizer: Some("example.com/finalizer".into()), ..ReconcilerOptions::default() };
+    let _runtime = runtime(&target, reconciler(nested), options).await;
+    target.put(thing("parent", 1)).unwrap();
+    eventually("the grandchild", || maps(&target), |m| *m == ["leaf"]).await;
+    settle().await;
+    let child = target.peek(&reference("Thing.example.com", "child")).unwrap();
+    assert_eq!((&child["spec"]["size"], &child["metadata"]["labels"]["from"]), (&json!(0), &json!("parent")));
+    assert_eq!(child["metadata"]["finalizers"], json!(["example.com/finalizer"]));
+}

@@ -92,10 +92,21 @@ pub(super) fn unowned() -> &'static FieldSet {
     })
 }
 
+/// What says which object it is; nobody owns it.
+const IDENTITY: [&str; 2] = ["name", "namespace"];
+
 /// Puts back what the server sets, whatever was written there. A new object keeps what it came with.
 pub(super) fn keep_server_set(live: Option<&Value>, new: &mut Value) {
     let Some(live) = live.and_then(|live| live.get("metadata")).and_then(Value::as_object) else { return };
-    let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let Some(new) = new.as_object_mut() else { return };
+    // A manager may let go of the last field that anybody owns here; the object is still the same one.
+    let metadata = new.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    let Some(metadata) = metadata.as_object_mut() else { return };
+    for name in IDENTITY {
+        if let (None, Some(value)) = (metadata.get(name), live.get(name)) {
+            metadata.insert(name.to_owned(), value.clone());
+        }
+    }
     for name in SERVER_SET {
         match live.get(name) {
             Some(value) => metadata.insert(name.to_owned(), value.clone()),
