@@ -103,8 +103,9 @@ fn show(options: &Options, interrupted: &Interrupted) -> Result<(), String> {
     for example in ["pipeline", "app"] {
         cluster.apply_file(&format!("examples/{example}/airway.yaml"))?;
     }
+    println!("  waiting until the flights are compiled for this machine");
     cluster.kubectl(&["wait", "--for=condition=Ready", "airways", "--all", "--timeout=120s"])?;
-    println!("  airways applied, flights loaded: {}", milliseconds(started.elapsed()));
+    println!("  airways ready after {}", milliseconds(started.elapsed()));
 
     println!("\nA Pipeline: three jobs, each only after the one before has succeeded");
     println!(
@@ -128,7 +129,9 @@ fn show(options: &Options, interrupted: &Interrupted) -> Result<(), String> {
     }
     println!("\nTo look around yourself, `cargo xtask demo --keep` leaves it running. Then try");
     look_around();
-    println!("`cargo xtask demo --fail two` shows what happens when a job fails.");
+    if options.fail.is_none() {
+        println!("`cargo xtask demo --fail two` shows what happens when a job fails.");
+    }
     Ok(())
 }
 

@@ -125,7 +125,9 @@ struct State {
 impl State {
     fn text(&self) -> String {
         match (self.message.is_empty(), self.waits.is_empty()) {
+            // The message may say it already.
             (_, true) => self.message.clone(),
+            _ if self.message.contains(&self.waits) => self.message.clone(),
             (true, false) => format!("waits for {}", self.waits),
             (false, false) => format!("{}; waits for {}", self.message, self.waits),
         }
