@@ -223,29 +223,29 @@ fn mounts(spec: &mut Map<String, Value>, path: &str, value: &Value, volumes: &[V
 
 /// What an Application mounts for a volume of a pod.
 fn volume_source(path: &str, volume: &Value) -> Result<(&'static str, Value)> {
-    for (kind, source) in volume.as_object().into_iter().flatten().filter(|(k, _)| *k != "name") {
-        let optional = source.get("optional").cloned();
-        let named = |name: &str| {
-            let mut out = json!({"name": name});
-            if let Some(optional) = optional {
-                out["optional"] = optional;
-            }
-            out
-        };
-        let name = |field: &str| source.get(field).and_then(Value::as_str).unwrap_or_default();
-        if source.get("items").and_then(Value::as_array).is_some_and(|i| !i.is_empty()) {
-            return Err(refused(&format!("{path}.{kind}.items"), UNSUPPORTED));
-        }
-        return match kind.as_str() {
-            "secret" => Ok(("secret", named(name("secretName")))),
-            "configMap" => Ok(("configMap", named(name("name")))),
-            "emptyDir" => {
-                Ok(("tmpfs", source.get("sizeLimit").map_or_else(|| json!({}), |size| json!({"size": size}))))
-            }
-            _ => Err(refused(&format!("{path}.{kind}"), UNSUPPORTED)),
-        };
+    let source = volume.as_object().into_iter().flatten().find(|(field, _)| *field != "name");
+    let Some((kind, source)) = source else {
+        return Err(refused(path, "has no source; name a secret, a configMap or an emptyDir"));
+    };
+    let field = |name: &str| source.get(name).cloned();
+    if field("items").is_some_and(|i| i.as_array().is_some_and(|i| !i.is_empty())) {
+        return Err(refused(&format!("{path}.{kind}.items"), UNSUPPORTED));
     }
-    Err(refused(path, "has no source; name a secret, a configMap or an emptyDir"))
+    let named = |name: &str| {
+        let mut out = json!({"name": field(name)});
+        if let Some(optional) = field("optional") {
+            out["optional"] = optional;
+        }
+        out
+    };
+    match kind.as_str() {
+        "secret" => Ok(("secret", named("secretName"))),
+        "configMap" => Ok(("configMap", named("name"))),
+        "emptyDir" => {
+            Ok(("tmpfs", field("sizeLimit").map_or_else(|| json!({}), |size| json!({"size": size}))))
+        }
+        _ => Err(refused(&format!("{path}.{kind}"), UNSUPPORTED)),
+    }
 }
 
 #[cfg(test)]

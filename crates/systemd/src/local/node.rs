@@ -116,7 +116,8 @@ async fn beat(target: &dyn Target, name: &str, supervisor: &dyn Supervisor) -> R
         let what = what.to_owned();
         move |source| Error::Api { what, source }
     };
-    let manifest = json!({"apiVersion": kind.gvk.api_version(), "kind": "Node", "metadata": {"name": name}, "spec": {}});
+    let manifest =
+        json!({"apiVersion": kind.gvk.api_version(), "kind": "Node", "metadata": {"name": name}, "spec": {}});
     let manifest = Manifest::new(manifest).map_err(|e| Error::invalid("node name", e.to_string()))?;
     let stored = target
         .apply(&kind, &manifest, &ApplyOptions::force(MANAGER))

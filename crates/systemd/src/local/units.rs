@@ -36,13 +36,16 @@ const GRACE: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(crate) struct Units(Arc<Inner>);
 
+/// Namespace and name of an object.
+type Place = (Arc<str>, Arc<str>);
+
 struct Inner {
     table: Table,
     supervisor: Arc<dyn Supervisor>,
     images: Images,
     /// Files of Secrets and ConfigMaps, for this user alone.
     files: PathBuf,
-    names: Mutex<HashMap<UnitName, (Arc<str>, Arc<str>)>>,
+    names: Mutex<HashMap<UnitName, Place>>,
     starting: Mutex<HashMap<UnitName, AbortHandle>>,
 }
 
