@@ -4,8 +4,10 @@
 
 #[cfg(doctest)]
 mod documents;
+mod image;
 mod markdown;
 mod server;
 
+pub use image::images;
 pub use markdown::{Markdown, documents};
-pub use server::{Server, module, program, root, wait_for};
+pub use server::{Server, airway, module, program, root, wait_for};

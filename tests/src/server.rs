@@ -36,6 +36,16 @@ pub fn module(name: &str) -> PathBuf {
     path
 }
 
+/// The Airways of an example, with the module that was built.
+///
+/// # Panics
+/// Where there is none.
+pub fn airway(example: &str) -> String {
+    let text = std::fs::read_to_string(root().join("examples").join(example).join("airway.yaml")).unwrap();
+    let path = module(example);
+    text.replace(&format!("target/flights/{example}.wasm"), &path.display().to_string())
+}
+
 /// Asks until there is an answer.
 ///
 /// # Panics

@@ -1,13 +1,7 @@
 //! Airways from `kubectl apply` to the last status, with jobs finished by hand.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use horchestra_tests::{Server, module, root, wait_for};
-
-fn airway(example: &str) -> String {
-    let text = std::fs::read_to_string(root().join("examples").join(example).join("airway.yaml")).unwrap();
-    let path = module(example);
-    text.replace(&format!("target/flights/{example}.wasm"), &path.display().to_string())
-}
+use horchestra_tests::{Server, airway, wait_for};
 
 fn start(arguments: &[&str]) -> (tempfile::TempDir, Server) {
     let dir = tempfile::tempdir().unwrap();

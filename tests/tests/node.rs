@@ -1,43 +1,17 @@
 //! Jobs and Deployments on the local node: real images, real processes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+use std::path::Path;
 
-use horchestra_oci::{FileSpec, ImageSpec, LayoutBuilder};
-use horchestra_tests::{Server, module, root, wait_for};
-
-/// A layout with the image `busybox`: the shell of the demonstration and nothing else.
-fn layout() -> &'static Path {
-    static LAYOUT: OnceLock<PathBuf> = OnceLock::new();
-    LAYOUT.get_or_init(|| {
-        let dir = root().join("target/tests").join(format!("image-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        let program = dir.join("sh");
-        let built = Command::new("rustc")
-            .args(["--edition", "2024", "-O", "-C", "target-feature=+crt-static", "-o"])
-            .arg(&program)
-            .arg(root().join("xtask/demo/sh.rs"))
-            .output()
-            .unwrap();
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        let file = FileSpec { path: "bin/sh".into(), content: std::fs::read(&program).unwrap(), mode: 0o755 };
-        let image = ImageSpec { files: vec![file], cmd: vec!["sh".into()], ..ImageSpec::default() };
-        let layout = dir.join("layout");
-        LayoutBuilder::create(&layout).unwrap().image("busybox", &image).unwrap();
-        layout
-    })
-}
+use horchestra_tests::{Server, airway, images, root, wait_for};
 
 fn start(data: &Path) -> Server {
-    Server::start(data, &["--images", &layout().display().to_string()])
+    Server::start(data, &["--images", &images().display().to_string()])
 }
 
 fn example(server: &Server, name: &str) {
     let dir = root().join("examples").join(name);
-    let airway = std::fs::read_to_string(dir.join("airway.yaml")).unwrap();
-    let path = module(name).display().to_string();
-    server.apply(&airway.replace(&format!("target/flights/{name}.wasm"), &path));
+    server.apply(&airway(name));
     server.ask(&["wait", "--for=condition=Ready", "airway", "--all", "--timeout=120s"]).unwrap();
     server.apply(&std::fs::read_to_string(dir.join("instance.yaml")).unwrap());
 }

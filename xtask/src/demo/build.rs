@@ -46,7 +46,7 @@ pub(super) fn image(programs: &Programs, directory: &Path) -> Result<(), String>
     quietly(rustc.arg(&shell).arg(root().join("xtask/demo/sh.rs")))?;
     let layout = directory.join("images/busybox");
     let mut image = Command::new(&programs.image);
-    image.arg(&layout).arg("latest").arg(format!("{}:bin/sh", shell.display()));
+    image.arg(&layout).arg("latest").arg(format!("{}:bin/sh", shell.display())).args(["--", "sh"]);
     quietly(&mut image)?;
     println!("  image busybox, with a small shell in it  {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
