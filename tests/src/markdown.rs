@@ -34,6 +34,14 @@ impl Markdown {
         found.map(str::to_owned).unwrap_or_else(|| panic!("{} has no {language}", self.path.display()))
     }
 
+    /// The first block of code in a language as a reader sees it: without the lines that only
+    /// rustdoc reads.
+    pub fn shown_code(&self, language: &str) -> String {
+        let code = self.code(language);
+        let shown = code.lines().filter(|line| *line != "#" && !line.starts_with("# "));
+        shown.collect::<Vec<_>>().join("\n")
+    }
+
     /// What its links lead to, outside code.
     pub fn links(&self) -> Vec<String> {
         let mut links = Vec::new();

@@ -161,6 +161,14 @@ impl Server {
         assert!(output.status.success(), "refused: {}\n{manifest}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// Prints what there is and what the server has said, for whoever reads why a test failed.
+    fn tell(&self) {
+        for kinds in ["airways,pipelines,jobs", "events"] {
+            println!("{}", self.ask(&["get", kinds, "-A", "-o", "yaml"]).unwrap_or_else(|e| e));
+        }
+        println!("{}", std::fs::read_to_string(self.data.with_extension("log")).unwrap_or_default());
+    }
+
     /// Waits until a question to kubectl has this answer.
     pub fn expect(&self, arguments: &[&str], answer: &str) {
         wait_for(&format!("{arguments:?} answers {answer:?}"), || match self.ask(arguments) {
@@ -172,6 +180,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.tell();
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

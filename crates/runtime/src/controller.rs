@@ -55,7 +55,7 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    pub(crate) fn start(
+    pub(crate) fn new(
         inner: &Arc<Inner>,
         reconciler: Arc<dyn DynReconciler>,
         options: ReconcilerOptions,
@@ -63,7 +63,7 @@ impl Controller {
         let kind = reconciler.kind();
         let queue = QueueOptions { concurrency: options.concurrency, ..QueueOptions::default() };
         let name = if options.name.is_empty() { kind.group_kind().to_string() } else { options.name.clone() };
-        let controller = Arc::new(Self {
+        Arc::new(Self {
             inner: Arc::downgrade(inner),
             reconciler,
             kind,
@@ -78,10 +78,14 @@ impl Controller {
             memory: Mutex::default(),
             synced: AtomicBool::new(false),
             stop: CancellationToken::new(),
-        });
-        tokio::spawn(controller.clone().keep_time());
-        tokio::spawn(controller.clone().open_watch());
-        controller
+        })
+    }
+
+    /// Begins to watch and to run. Only to be called once changes are dispatched to it: what the
+    /// watch tells before that would be lost.
+    pub(crate) fn start(self: &Arc<Self>) {
+        tokio::spawn(self.clone().keep_time());
+        tokio::spawn(self.clone().open_watch());
     }
 
     pub(crate) fn reconciler(&self) -> &dyn DynReconciler {
@@ -202,27 +206,32 @@ impl Controller {
         if self.stop.is_cancelled() && !matches!(input, Input::Done { .. }) {
             return;
         }
-        let effects = self.queue().handle(inner.now(), input);
-        for effect in effects {
-            match effect {
-                Effect::Start { key, causes, failures, waited } => {
-                    if self.stop.is_cancelled() {
-                        self.queue().handle(inner.now(), Input::Done { key, outcome: Outcome::Gone });
-                        continue;
-                    }
-                    inner.metrics.started(&self.name, waited, self.options.concurrency);
-                    tokio::spawn(self.clone().run(inner.clone(), key, causes.list, failures));
-                }
-                Effect::WakeAt(time) => {
-                    let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-                    if *next != Some(time) {
-                        *next = Some(time);
-                        drop(next);
-                        self.wake.notify_one();
-                    }
+        for effect in self.advance(&inner, input) {
+            let Effect::Start { key, causes, failures, waited } = effect else { continue };
+            if self.stop.is_cancelled() {
+                self.queue().handle(inner.now(), Input::Done { key, outcome: Outcome::Gone });
+                continue;
+            }
+            inner.metrics.started(&self.name, waited, self.options.concurrency);
+            tokio::spawn(self.clone().run(inner.clone(), key, causes.list, failures));
+        }
+    }
+
+    /// Tells the queue, and notes when it wants to hear again while nobody else can tell it
+    /// anything: an older wish must never replace a newer one.
+    fn advance(&self, inner: &Inner, input: Input<Key, Cause>) -> Vec<Effect<Key, Cause>> {
+        let mut queue = self.queue();
+        let effects = queue.handle(inner.now(), input);
+        for effect in &effects {
+            if let Effect::WakeAt(time) = effect {
+                let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+                if *next != Some(*time) {
+                    *next = Some(*time);
+                    self.wake.notify_one();
                 }
             }
         }
+        effects
     }
 
     async fn run(self: Arc<Self>, inner: Arc<Inner>, key: Key, causes: Vec<Cause>, failures: u32) {
@@ -269,23 +278,17 @@ impl Controller {
             match inner.resolve(&self.kind.gvk).await {
                 Ok(Some(kind)) => {
                     let informer = inner.caches().hold(&kind, &Scope::All);
-                    // A watch that somebody else had opened has told its news already.
-                    for object in informer.select(|_| true) {
-                        let lane = if informer.is_synced() { Lane::Resync } else { Lane::Change };
-                        self.event(&object.reference(), Cause::Created(object.reference()), lane, true);
-                    }
+                    // Only this task sets it.
+                    let _ = self.informer.set(informer.clone());
                     if informer.is_synced() {
                         self.synced();
                     }
-                    // Only this task sets it.
-                    let _ = self.informer.set(informer.clone());
+                    // What the watch has told already: somebody else may have opened it, and a run
+                    // before this moment found nothing.
                     for object in informer.select(|_| true) {
-                        self.event(
-                            &object.reference(),
-                            Cause::Created(object.reference()),
-                            Lane::Resync,
-                            false,
-                        );
+                        let reference = object.reference();
+                        inner.note_release(&reference);
+                        self.event(&reference, Cause::Created(reference.clone()), Lane::Resync, true);
                     }
                     return;
                 }

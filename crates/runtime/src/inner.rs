@@ -166,7 +166,7 @@ impl Inner {
         if let Some(controller) = self.controller(&reference.kind)
             && writer != Some(&reference)
         {
-            self.release_of(&reference);
+            self.note_release(&reference);
             let fresh = match (&change.old, &change.new) {
                 (Some(old), Some(new)) => {
                     old.generation() != new.generation() || old.is_deleting() != new.is_deleting()
@@ -208,7 +208,8 @@ impl Inner {
         [of(&change.old), of(&change.new)].into_iter().flatten().collect()
     }
 
-    fn release_of(&self, subscriber: &Subscriber) {
+    /// Notes that what belongs to a resource's release concerns the resource.
+    pub(crate) fn note_release(&self, subscriber: &Subscriber) {
         let release = ReleaseId::of_instance(subscriber);
         self.releases.write().unwrap_or_else(PoisonError::into_inner).insert(release, subscriber.clone());
     }

@@ -55,8 +55,9 @@ impl Runtime {
     pub async fn register(&self, reconciler: Arc<dyn DynReconciler>, options: ReconcilerOptions) {
         let kind = reconciler.kind().group_kind();
         self.unregister(&kind).await;
-        let controller = Controller::start(&self.inner, reconciler, options);
-        self.inner.set_controller(kind, Some(controller));
+        let controller = Controller::new(&self.inner, reconciler, options);
+        self.inner.set_controller(kind, Some(controller.clone()));
+        controller.start();
     }
 
     /// Stops the reconciler of a kind and waits for its runs. What it created stays.

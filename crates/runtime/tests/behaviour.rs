@@ -328,7 +328,8 @@ async fn a_resource_that_another_release_created_keeps_what_that_applied() {
         })
     }
     let target = target();
-    let options = ReconcilerOptions { finalizer: Some("example.com/finalizer".into()), ..ReconcilerOptions::default() };
+    let options =
+        ReconcilerOptions { finalizer: Some("example.com/finalizer".into()), ..ReconcilerOptions::default() };
     let _runtime = runtime(&target, reconciler(nested), options).await;
     target.put(thing("parent", 1)).unwrap();
     eventually("the grandchild", || maps(&target), |m| *m == ["leaf"]).await;
