@@ -39,6 +39,34 @@ pub(crate) fn build(run: impl Fn(&str, &mut Command) -> Result<(), String>) -> R
     Ok(())
 }
 
+/// The profile of flights, for crates whose workspace does not have it. The same settings as in this
+/// one's manifest, so that dependencies are compiled once.
+const PROFILE: [&str; 6] = [
+    "profile.flight.inherits='release'",
+    "profile.flight.opt-level='s'",
+    "profile.flight.lto=true",
+    "profile.flight.codegen-units=1",
+    "profile.flight.panic='abort'",
+    "profile.flight.strip=true",
+];
+
+/// Builds the crate in another directory as a flight.
+pub(crate) fn elsewhere(mut arguments: impl Iterator<Item = String>) -> Result<(), String> {
+    let directory = arguments.next().ok_or("wasm takes the directory of a crate")?;
+    let mut cargo = wasm_target::ensure()?.cargo("build");
+    cargo
+        .args(PROFILE.iter().flat_map(|setting| ["--config", setting]))
+        .args(["--profile", "flight"])
+        .arg("--manifest-path")
+        .arg(Path::new(&directory).join("Cargo.toml"));
+    cargo.arg("--target-dir").arg(root().join("target/wasm"));
+    // A crate of its own chooses the version of Kubernetes itself.
+    cargo.env_remove("K8S_OPENAPI_ENABLED_VERSION");
+    quietly(&mut cargo)?;
+    println!("{}", root().join("target/wasm").join(TARGET).join("flight").display());
+    Ok(())
+}
+
 /// Copies a module so that a reader never sees half of it; one that has not changed is left alone.
 fn publish(built: &Path, module: &Path) -> Result<usize, String> {
     let problem = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());

@@ -20,6 +20,7 @@ Commands:
   demo       Show the examples at work; --fail STEP lets a job fail, --keep leaves it running
   test       Install what the tests need, and run all of them
   flights    Build the example flights to target/flights/{pipeline,app}.wasm
+  wasm DIR   Build the crate in a directory as a flight, with the same toolchain
   help       Print this
 ";
 
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         "demo" => demo::command(args),
         "test" => test::command(),
         "flights" => flights::command(),
+        "wasm" => flights::elsewhere(args),
         "help" | "-h" | "--help" => {
             print!("{USAGE}");
             Ok(())

@@ -95,6 +95,7 @@ fn logged(name: &str, command: &mut Command, started: Instant) -> Result<(bool, 
     let problem = |e: std::io::Error| format!("{}: {e}", path.display());
     let log = File::create(&path).map_err(problem)?;
     command.stdin(Stdio::null()).stdout(log.try_clone().map_err(problem)?).stderr(log);
+    command.env("CARGO_TERM_COLOR", "never").env("TERM", "dumb");
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().map_err(|e| format!("{program}: {e}"))?;
     let status = watched(&mut child, &path, started)?;
