@@ -8,7 +8,9 @@ use horchestra_core::{
     Answer, Cluster, DesiredState, DynReconciler, Error, Kind, Object, Read, ReleaseId, Result,
 };
 use horchestra_flight::ClusterHost;
-use horchestra_flight::contract::{Evaluate, Fault, Invocation, Limits, NoCluster, Output, Refusal, State};
+use horchestra_flight::contract::{
+    Evaluate, Fault, Host, Invocation, Limit, Limits, NoCluster, Output, Refusal, State,
+};
 use horchestra_flight::output;
 use serde_json::{Value, json};
 
@@ -95,38 +97,42 @@ impl FlightReconciler {
         cluster: &Cluster,
     ) -> Result<Output> {
         let invocation = Arc::new(invocation);
+        let host = self.access.granted.then(|| {
+            let (access, release) = (self.access.clone(), release.clone());
+            let guard = move |_: &Read, answer: &Answer| access.check(&release, answer);
+            // Whether a kind has namespaces is the runtime's to know; it drops one that does not fit.
+            let namespace = invocation_namespace(&invocation);
+            Arc::new(ClusterHost::new(cluster.clone(), namespace, |_| true).guarded(guard))
+        });
         for _ in 0..MAX_ATTEMPTS {
-            let host = self.access.granted.then(|| {
-                let (access, release) = (self.access.clone(), release.clone());
-                let guard = move |_: &Read, answer: &Answer| access.check(&release, answer);
-                // Whether a kind has namespaces is the runtime's to know; it drops one that does not fit.
-                ClusterHost::new(cluster.clone(), invocation_namespace(&invocation), |_| true).guarded(guard)
-            });
             let (flight, call) = (self.flight.clone(), invocation.clone());
-            let evaluation = tokio::task::spawn_blocking(move || match host {
-                Some(host) => {
-                    let host = Arc::new(host);
-                    (flight.evaluate(&call, host.clone()), host.pending())
-                }
-                None => (flight.evaluate(&call, Arc::new(NoCluster)), None),
-            });
-            let (result, pending) =
+            let asked: Arc<dyn Host> = match &host {
+                Some(host) => host.clone(),
+                None => Arc::new(NoCluster),
+            };
+            let evaluation = tokio::task::spawn_blocking(move || flight.evaluate(&call, asked));
+            let result =
                 evaluation.await.map_err(|e| Error::transient(format!("the evaluation was ended: {e}")))?;
-            match (result, pending) {
+            match (result, &host) {
                 (Ok(output), _) => return Ok(output),
                 // A flight is pure: evaluating it again once the read has an answer loses nothing.
-                (Err(Fault::Pending), Some(read)) => drop(cluster.read(read).await?),
-                (Err(fault @ (Fault::Limit { .. } | Fault::Trap { .. })), _) => {
-                    return Err(Error::terminal(format!("failed to evaluate flight: {fault}")));
-                }
-                (Err(fault), _) => {
-                    return Err(Error::terminal(format!("failed to evaluate flight: {fault}")));
-                }
+                (Err(Fault::Pending), Some(host)) if host.settle().await? => {}
+                (Err(fault), _) => return Err(failed(&fault)),
             }
         }
         Err(Error::transient(format!(
             "the flight reads more than {MAX_ATTEMPTS} new kinds or objects in one run; it goes on in the next"
         )))
+    }
+}
+
+/// The same evaluation fails the same way again, unless it ran out of time: that depends on what
+/// else the machine was doing.
+fn failed(fault: &Fault) -> Error {
+    let text = format!("failed to evaluate flight: {fault}");
+    match fault {
+        Fault::Limit { limit: Limit::Timeout, .. } => Error::transient(text),
+        _ => Error::terminal(text),
     }
 }
 

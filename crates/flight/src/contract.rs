@@ -285,7 +285,9 @@ impl fmt::Display for Fault {
         match self {
             Self::Pending => write!(f, "waiting for the first read of a kind"),
             Self::Limit { text, stderr, .. } => write!(f, "{text}").and_then(|()| log(f, stderr)),
-            Self::Trap { cause, stderr } => write!(f, "the flight trapped: {cause}").and_then(|()| log(f, stderr)),
+            Self::Trap { cause, stderr } => {
+                write!(f, "the flight trapped: {cause}").and_then(|()| log(f, stderr))
+            }
             Self::Link { text } => write!(f, "{text}"),
         }
     }

@@ -1,5 +1,6 @@
 //! The host side of a flight's reads: a cluster view that answers questions.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,14 +18,17 @@ type Scope = dyn Fn(&GroupVersionKind) -> bool + Send + Sync;
 
 /// Answers a flight's questions from a [`Cluster`], which records them as reads.
 ///
-/// An answer that is not there yet ends the evaluation with [`Refusal::Pending`]: wait for the
-/// read in [`pending`](Self::pending) outside, and evaluate again.
+/// An answer that is not there yet ends the evaluation with [`Refusal::Pending`]: let the host
+/// [`settle`](Self::settle) outside, and evaluate again with the same host.
 pub struct ClusterHost {
     cluster: Cluster,
     namespace: Arc<str>,
     namespaced: Box<Scope>,
     guard: Option<Box<Guard>>,
     pending: Mutex<Option<Read>>,
+    /// What had to be waited for. Kept for the evaluations after it: the watch that gave the answer
+    /// may be gone by then if nobody else needs it.
+    settled: Mutex<BTreeMap<Read, Answer>>,
 }
 
 impl ClusterHost {
@@ -41,6 +45,7 @@ impl ClusterHost {
             namespaced: Box::new(namespaced),
             guard: None,
             pending: Mutex::default(),
+            settled: Mutex::default(),
         }
     }
 
@@ -55,9 +60,17 @@ impl ClusterHost {
         self
     }
 
-    /// The read that had no answer yet and ended the evaluation.
-    pub fn pending(&self) -> Option<Read> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Waits for the answer that the last evaluation ended for. False if it did not end for one.
+    ///
+    /// # Errors
+    /// Those of the read.
+    pub async fn settle(&self) -> Result<bool, Error> {
+        let Some(read) = self.pending.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return Ok(false);
+        };
+        let answer = self.cluster.read(read.clone()).await?;
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner).insert(read, answer);
+        Ok(true)
     }
 
     /// What has been read so far.
@@ -65,9 +78,16 @@ impl ClusterHost {
         self.cluster.reads()
     }
 
-    fn wait_for(&self, read: Read) -> Refusal {
-        *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
-        Refusal::Pending
+    /// The answer if it is there.
+    fn poll(&self, read: &Read) -> Result<Answer, Refusal> {
+        match pin!(self.cluster.read(read.clone())).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(answer)) => Ok(answer),
+            Poll::Pending | Poll::Ready(Err(Error::Pending(_))) => {
+                *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = Some(read.clone());
+                Err(Refusal::Pending)
+            }
+            Poll::Ready(Err(e)) => Err(error_to_refusal(&e)),
+        }
     }
 }
 
@@ -75,11 +95,10 @@ impl Host for ClusterHost {
     fn ask(&self, question: Question) -> Result<Vec<u8>, Refusal> {
         let read = question_to_read(&question, &self.namespace, &*self.namespaced)
             .map_err(|e| error_to_refusal(&e))?;
-        let answer = match pin!(self.cluster.read(read.clone())).poll(&mut Context::from_waker(Waker::noop()))
-        {
-            Poll::Ready(Ok(answer)) => answer,
-            Poll::Pending | Poll::Ready(Err(Error::Pending(_))) => return Err(self.wait_for(read)),
-            Poll::Ready(Err(e)) => return Err(error_to_refusal(&e)),
+        let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner).get(&read).cloned();
+        let answer = match settled {
+            Some(answer) => answer,
+            None => self.poll(&read)?,
         };
         if let Some(guard) = &self.guard {
             guard(&read, &answer)?;

@@ -42,8 +42,8 @@ mod source;
 pub mod testing;
 
 pub use horchestra_core::{
-    Answer, Cluster, Condition, DesiredState, Error, Kind, Manifest, Object, ObjectRef, READY, Read, ReadSet, Reconciler,
-    Resource, Result, async_trait, k8s_openapi, kube_core, readiness, reconciler,
+    Answer, Cluster, Condition, DesiredState, Error, Kind, Manifest, Object, ObjectRef, READY, Read, ReadSet,
+    Reconciler, Resource, Result, async_trait, k8s_openapi, kube_core, readiness, reconciler,
 };
 
 pub use self::document::{MAX_BYTES, MAX_DEPTH, MAX_DOCUMENTS, document, documents};

@@ -125,25 +125,40 @@ fn what_a_host_refuses_is_an_error_with_its_words() {
     assert_eq!(host.reads().len(), 3);
 }
 
-/// Knows nothing yet.
-struct Unsynced;
+/// Knows nothing at first, and has every answer only once: as a watch that nobody else holds.
+#[derive(Default)]
+struct Slow(std::sync::atomic::AtomicUsize);
 
 #[async_trait]
-impl Source for Unsynced {
+impl Source for Slow {
     async fn read(&self, read: &Read) -> Result<Answer> {
-        match read {
-            Read::Get { .. } => std::future::pending().await,
+        match (read, self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst)) {
+            (Read::Get { .. }, 0 | 2 | 3) => std::future::pending().await,
+            (Read::Get { .. }, 1) => Ok(Answer::Object(None)),
             _ => Err(Error::Pending("Secret".into())),
         }
     }
 }
 
 #[test]
-fn an_answer_that_is_not_there_yet_ends_the_evaluation() {
-    let host = Arc::new(ClusterHost::new(Cluster::new(Arc::new(Unsynced), "default"), "default", |_| true));
+fn an_answer_that_is_not_there_yet_is_waited_for_once() {
+    let cluster = Cluster::new(Arc::new(Slow::default()), "default");
+    let host = Arc::new(ClusterHost::new(cluster, "default", |_| true));
     assert_eq!(call(YAML, host.clone()).unwrap_err(), Fault::Pending);
-    assert_eq!(host.pending().unwrap().to_string(), "default/Secret:here");
     assert!(host.reads().is_empty());
+    let settled = || futures::executor::block_on(host.settle()).unwrap();
+    assert!(settled());
+    // The answer is kept; what is asked next is another question.
+    assert_eq!(call(YAML, host.clone()).unwrap_err(), Fault::Pending);
+    let read: Vec<String> = host.reads().iter().map(|(read, _)| read.to_string()).collect();
+    assert_eq!(read, ["default/Secret:here"]);
+}
+
+#[test]
+fn there_is_nothing_to_wait_for_before_an_evaluation() {
+    let cluster = Cluster::new(Arc::new(Slow::default()), "default");
+    let host = ClusterHost::new(cluster, "default", |_| true);
+    assert!(!futures::executor::block_on(host.settle()).unwrap());
 }
 
 #[test]

@@ -34,7 +34,12 @@ extern "C" fn allocate(size: u32) -> u64 {
 }
 
 /// Asks for one object or the list of a kind, as JSON. An empty namespace is the host's default.
-pub fn lookup(name: &str, namespace: &str, kind: &str, api_version: &str) -> Result<Vec<u8>, (State, String)> {
+pub fn lookup(
+    name: &str,
+    namespace: &str,
+    kind: &str,
+    api_version: &str,
+) -> Result<Vec<u8>, (State, String)> {
     ask(|state| {
         #[allow(unsafe_code, reason = "a call of the host")]
         // SAFETY: the strings and the state outlive the call. The host reads the strings, writes

@@ -93,7 +93,10 @@ pub fn exit(code: i32) -> ! {
 pub fn args() -> Vec<String> {
     #[allow(unsafe_code, reason = "calls of the host")]
     // SAFETY: `strings` gives the functions the memory that their contract asks for.
-    strings(|count, size| unsafe { args_sizes_get(count, size) }, |table, buffer| unsafe { args_get(table, buffer) })
+    strings(
+        |count, size| unsafe { args_sizes_get(count, size) },
+        |table, buffer| unsafe { args_get(table, buffer) },
+    )
 }
 
 /// The value of an environment variable, if it is set.
@@ -104,7 +107,9 @@ pub fn env(name: &str) -> Option<String> {
         |count, size| unsafe { environ_sizes_get(count, size) },
         |table, buffer| unsafe { environ_get(table, buffer) },
     );
-    all.iter().find_map(|entry| entry.split_once('=').filter(|(key, _)| *key == name)).map(|(_, value)| value.to_owned())
+    all.iter()
+        .find_map(|entry| entry.split_once('=').filter(|(key, _)| *key == name))
+        .map(|(_, value)| value.to_owned())
 }
 
 /// Reads NUL-terminated strings: first how many and how long together, then a table of addresses
