@@ -91,6 +91,8 @@ impl Story {
         let cause = cause.filter_map(|(other, known)| Some((other.clone(), known.done?))).next_back();
         let Some((other, done)) = cause else { return format!("created for {owner}") };
         let after = at.saturating_duration_since(done);
+        let other =
+            if other.starts_with("Job ") { format!("{other} succeeded") } else { format!("{other} came") };
         self.reactions.push((format!("{id} after {other}"), after));
         format!("created for {owner}, {} ms after {other}", after.as_millis())
     }
@@ -214,10 +216,10 @@ mod tests {
         let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
         assert!(hear(50, job("p-one", complete)).ends_with("has succeeded"));
         let line = hear(54, job("p-two", json!({})));
-        assert!(line.ends_with("created for Pipeline p, 4 ms after Job p-one"), "{line}");
+        assert!(line.ends_with("created for Pipeline p, 4 ms after Job p-one succeeded"), "{line}");
         assert!(hear(60, pipeline("all jobs have completed", "")).ends_with("all jobs have completed"));
         assert!(!story.is_over(), "the App is not");
-        assert!(story.summary().iter().any(|l| l.contains("Job p-two after Job p-one: 4 ms")));
+        assert!(story.summary().iter().any(|l| l.contains("Job p-two after Job p-one succeeded: 4 ms")));
     }
 
     #[test]
