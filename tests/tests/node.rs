@@ -110,3 +110,14 @@ fn what_a_node_cannot_do_is_refused_by_its_field() {
         }
     });
 }
+
+#[test]
+fn a_directory_of_images_that_is_not_there_is_said_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("missing");
+    let mut up = std::process::Command::new(horchestra_tests::program());
+    up.args(["up", "--listen", "127.0.0.1:0", "--store", "memory", "--data"]).arg(dir.path().join("data"));
+    let output = up.arg("--images").arg(&missing).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && text.contains("missing is not a directory"), "{text}");
+}

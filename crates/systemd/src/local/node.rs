@@ -62,6 +62,15 @@ impl LocalNode {
         let name = if options.name.is_empty() { host_name() } else { options.name };
         let supervisor: Arc<dyn Supervisor> =
             Arc::new(ProcessSupervisor::new(ProcessOptions::new(options.data.join("units")))?);
+        if let Some(path) = options.images.as_deref().filter(|path| !path.is_dir()) {
+            return Err(Error::Invalid {
+                field: "images".into(),
+                problem: format!(
+                    "{} is not a directory; name an image layout, or a directory of them",
+                    path.display()
+                ),
+            });
+        }
         let images = Images { store: options.data.join("images"), layouts: options.images };
         let units = Units::new(supervisor.clone(), images, options.data.join("files"));
 
