@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admission::Admission;
 use crate::auth::{AdminsOnly, Authenticator, Authorizer};
 use crate::collector::Collector;
-use crate::http::{Handler, Limits, Listener};
+use crate::http::{Handler, Limits, Listener, Metrics, MetricsSource};
 use crate::kinds::Kind;
 use crate::pki::{Pki, PkiError};
 use crate::store::RevisionedStore;
@@ -85,6 +85,7 @@ pub struct Controller {
     api: Arc<Api>,
     pki: Pki,
     address: SocketAddr,
+    metrics: Arc<Metrics>,
     stop: CancellationToken,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -117,10 +118,11 @@ impl Controller {
             options.authorizer,
             stop.clone(),
         ));
+        let metrics = handler.metrics.clone();
         let listener = Listener { socket, tls, handler };
         let tasks =
             vec![tokio::spawn(listener.run()), tokio::spawn(Collector::new(api.clone()).run(stop.clone()))];
-        Ok(Self { api, pki, address, stop, tasks })
+        Ok(Self { api, pki, address, metrics, stop, tasks })
     }
 
     /// The in-process face.
@@ -159,6 +161,11 @@ impl Controller {
     /// Writes [`kubeconfig`](Self::kubeconfig) to a file that only its owner can read.
     pub fn write_kubeconfig(&self, path: &Path) -> Result<(), PkiError> {
         self.pki.write_kubeconfig(path, &self.url())
+    }
+
+    /// Shows the metrics of another part of the program under `/metrics` as well.
+    pub fn add_metrics(&self, source: MetricsSource) {
+        self.metrics.add(source);
     }
 
     /// Stops listening, ends watches, and waits for requests to finish, for a while.

@@ -42,7 +42,7 @@ pub(crate) fn answer(
         "/version" => Ok(answer::json(200, &version())),
         "/metrics" => {
             let text = handler.metrics.text(handler.api.store.revision().0);
-            Ok(answer::bytes(200, "text/plain; version=0.0.4; charset=utf-8", text))
+            Ok(answer::bytes(200, "application/openmetrics-text; version=1.0.0; charset=utf-8", text))
         }
         "/api" => match accept::form(headers, |form| *form == Form::Discovery)? {
             Form::Discovery => Ok(answer::bytes(200, AGGREGATED, kinds.discovery().aggregated_core.clone())),

@@ -1,88 +1,119 @@
 //! What the server counts, under kube-apiserver's names.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::fmt;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, text::encode};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::exposition;
 
 /// Upper bounds of the duration buckets, in seconds.
 const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
-/// Kinds of requests counted apart. Paths of clients never become labels.
+/// Requests counted apart. Paths of clients never become labels.
 const MAX_SERIES: usize = 4096;
 
-#[derive(Debug, Default)]
-struct Histogram {
-    buckets: [u64; BUCKETS.len()],
-    count: u64,
-    sum: f64,
+/// Another part of the program whose metrics are shown with the server's: OpenMetrics text.
+pub type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    verb: String,
+    resource: String,
+    code: u16,
 }
 
-#[derive(Debug, Default)]
-struct Series {
-    requests: BTreeMap<(String, String, u16), u64>,
-    durations: BTreeMap<(String, String), Histogram>,
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Of {
+    verb: String,
+    resource: String,
 }
 
 /// Counters of one server.
-#[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    series: Mutex<Series>,
+    registry: Registry,
+    requests: Family<Request, Counter>,
+    durations: Family<Of, Histogram, fn() -> Histogram>,
+    revision: Gauge,
+    long_running: Gauge,
+    open: Gauge,
+    series: AtomicUsize,
+    sources: Mutex<Vec<MetricsSource>>,
     /// Watches running now.
     pub(crate) watches: AtomicI64,
     /// Connections open now.
     pub(crate) connections: AtomicI64,
 }
 
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut metrics = Self {
+            registry: Registry::default(),
+            requests: Family::default(),
+            durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            revision: Gauge::default(),
+            long_running: Gauge::default(),
+            open: Gauge::default(),
+            series: AtomicUsize::new(0),
+            sources: Mutex::default(),
+            watches: AtomicI64::new(0),
+            connections: AtomicI64::new(0),
+        };
+        let registry = &mut metrics.registry;
+        registry.register("apiserver_request", "Requests answered", metrics.requests.clone());
+        let help = "Time until a request was answered, without watches";
+        registry.register("apiserver_request_duration_seconds", help, metrics.durations.clone());
+        registry.register("apiserver_longrunning_requests", "Watches running", metrics.long_running.clone());
+        registry.register("horchestra_open_connections", "Connections open", metrics.open.clone());
+        registry.register("horchestra_store_revision", "Revision of the store", metrics.revision.clone());
+        metrics
+    }
+}
+
 impl Metrics {
     /// Counts an answered request. `resource` is a served resource or empty.
     pub(crate) fn count(&self, verb: &str, resource: &str, code: u16, took: Duration) {
-        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        if series.requests.len() >= MAX_SERIES {
-            return;
+        let request = Request { verb: verb.to_owned(), resource: resource.to_owned(), code };
+        match self.requests.get(&request) {
+            Some(counter) => drop(counter.inc()),
+            None if self.series.fetch_add(1, Ordering::Relaxed) < MAX_SERIES => {
+                self.requests.get_or_create(&request).inc();
+            }
+            None => return,
         }
-        *series.requests.entry((verb.to_owned(), resource.to_owned(), code)).or_default() += 1;
-        if verb == "watch" {
-            return;
+        if verb != "watch" {
+            let of = Of { verb: request.verb, resource: request.resource };
+            self.durations.get_or_create(&of).observe(took.as_secs_f64());
         }
-        let histogram = series.durations.entry((verb.to_owned(), resource.to_owned())).or_default();
-        let seconds = took.as_secs_f64();
-        for (bucket, bound) in histogram.buckets.iter_mut().zip(BUCKETS) {
-            *bucket += u64::from(seconds <= bound);
-        }
-        histogram.count += 1;
-        histogram.sum += seconds;
     }
 
-    /// In the text format of Prometheus.
+    /// Shows the metrics of another part as well.
+    pub(crate) fn add(&self, source: MetricsSource) {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner).push(source);
+    }
+
+    /// Everything as OpenMetrics text.
     pub(crate) fn text(&self, revision: u64) -> String {
-        let series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut out = String::from("# TYPE apiserver_request_total counter\n");
-        for ((verb, resource, code), count) in &series.requests {
-            let _ = writeln!(
-                out,
-                "apiserver_request_total{{verb=\"{verb}\",resource=\"{resource}\",code=\"{code}\"}} {count}"
-            );
-        }
-        out.push_str("# TYPE apiserver_request_duration_seconds histogram\n");
-        for ((verb, resource), histogram) in &series.durations {
-            let labels = format!("verb=\"{verb}\",resource=\"{resource}\"");
-            let name = "apiserver_request_duration_seconds";
-            for (bucket, bound) in histogram.buckets.iter().zip(BUCKETS) {
-                let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {bucket}");
-            }
-            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", histogram.count);
-            let _ = writeln!(out, "{name}_sum{{{labels}}} {}", histogram.sum);
-            let _ = writeln!(out, "{name}_count{{{labels}}} {}", histogram.count);
-        }
-        let gauges = [
-            ("apiserver_longrunning_requests", self.watches.load(Ordering::Relaxed)),
-            ("horchestra_open_connections", self.connections.load(Ordering::Relaxed)),
-            ("horchestra_store_revision", i64::try_from(revision).unwrap_or(i64::MAX)),
-        ];
-        for (name, value) in gauges {
-            let _ = writeln!(out, "# TYPE {name} gauge\n{name} {value}");
-        }
-        out
+        self.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
+        self.long_running.set(self.watches.load(Ordering::Relaxed));
+        self.open.set(self.connections.load(Ordering::Relaxed));
+        let mut own = String::new();
+        // Writing to a String cannot fail.
+        let _ = encode(&mut own, &self.registry);
+        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let others = sources.iter().map(|source| source());
+        exposition::merge(std::iter::once(own).chain(others))
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").field("watches", &self.watches).finish_non_exhaustive()
     }
 }

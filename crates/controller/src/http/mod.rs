@@ -4,6 +4,7 @@ mod accept;
 mod answer;
 mod body;
 mod discovery;
+mod exposition;
 mod handler;
 mod limits;
 mod listen;
@@ -15,6 +16,8 @@ mod resources;
 mod stream;
 
 pub use limits::Limits;
+pub use metrics::MetricsSource;
 
 pub(crate) use handler::Handler;
 pub(crate) use listen::Listener;
+pub(crate) use metrics::Metrics;

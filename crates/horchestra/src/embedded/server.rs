@@ -55,6 +55,12 @@ impl Embedded {
         #[cfg(feature = "systemd")]
         let node = if options.node { Some(start_node(&controller, &runtime, &options).await?) } else { None };
 
+        let shown = runtime.clone();
+        controller.add_metrics(Arc::new(move || shown.metrics()));
+        #[cfg(feature = "systemd")]
+        if let Some(node) = &node {
+            controller.add_metrics(Arc::new(node.metrics()));
+        }
         let kubeconfig = options.data.join("kubeconfig");
         controller.write_kubeconfig(&kubeconfig)?;
         Ok(Self {

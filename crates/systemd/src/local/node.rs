@@ -91,6 +91,12 @@ impl LocalNode {
         Ok(Self { runtime, supervisor, tasks: vec![follow, beat] })
     }
 
+    /// What its reconcilers did: OpenMetrics text, whenever it is called.
+    pub fn metrics(&self) -> impl Fn() -> String + Send + Sync + use<> {
+        let runtime = self.runtime.clone();
+        move || runtime.metrics()
+    }
+
     /// Stops all workloads, each with its grace, and then itself.
     pub async fn shutdown(self) {
         self.runtime.shutdown().await;
