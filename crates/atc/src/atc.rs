@@ -41,7 +41,7 @@ impl Atc {
             Some(directory) => Cache::open(directory).map_err(|e| AtcError::Cache(e.to_string()))?,
             None => Cache::in_memory(),
         };
-        let modules = Modules::new(options.engine, cache, options.allowed_modules);
+        let modules = Modules::new(options.engine, cache, &options.allowed_modules)?;
         let registrations = Registrations::new(runtime.clone(), modules);
         runtime.add_target(TargetFor::Group(GROUP.into()), Arc::new(registrations.clone()));
         let airways = ReconcilerOptions {

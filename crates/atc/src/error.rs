@@ -12,6 +12,16 @@ pub enum AtcError {
         /// Where the module is said to be.
         url: String,
     },
+    /// The allow-list has a pattern that is not one.
+    #[error(
+        "allowed module {pattern:?}: {reason}; `*` and `?` stand for anything but `/`, `[ab]` for one of these"
+    )]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// There is no way to get it yet.
     #[error("module {url:?}: {scheme} is not supported yet; use a file, a directory or oci:DIRECTORY")]
     Unsupported {
