@@ -5,9 +5,11 @@
 #[cfg(doctest)]
 mod documents;
 mod image;
+mod job;
 mod markdown;
 mod server;
 
 pub use image::images;
+pub use job::complete;
 pub use markdown::{Markdown, documents};
 pub use server::{Server, airway, module, program, root, wait_for};

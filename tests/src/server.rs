@@ -70,7 +70,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one over a directory, on a free port, with further arguments.
+    /// Starts one over a directory, on a free port if no other is named, with further arguments.
     ///
     /// # Panics
     /// Where it does not become ready.
@@ -78,8 +78,9 @@ impl Server {
         let log = std::fs::File::create(data.with_extension("log")).expect("a log file");
         let mut child = Command::new(program())
             .current_dir(root())
-            .args(["up", "--listen", "127.0.0.1:0", "--data"])
+            .args(["up", "--data"])
             .arg(data)
+            .args(if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(log)

@@ -1,22 +1,12 @@
 //! Airways from `kubectl apply` to the last status, with jobs finished by hand.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use horchestra_tests::{Server, airway, wait_for};
+use horchestra_tests::{Server, airway, complete, wait_for};
 
 fn start(arguments: &[&str]) -> (tempfile::TempDir, Server) {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), arguments);
     (dir, server)
-}
-
-fn complete(server: &Server, job: &str) {
-    let now = "2026-01-01T00:00:00Z";
-    let status = format!(
-        r#"{{"status":{{"succeeded":1,"startTime":"{now}","completionTime":"{now}","conditions":[
-        {{"type":"SuccessCriteriaMet","status":"True","lastTransitionTime":"{now}","lastProbeTime":"{now}"}},
-        {{"type":"Complete","status":"True","lastTransitionTime":"{now}","lastProbeTime":"{now}"}}]}}}}"#
-    );
-    server.ask(&["patch", "job", job, "--subresource=status", "--type=merge", "-p", &status]).unwrap();
 }
 
 const PIPELINE: &str = "

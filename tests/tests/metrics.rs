@@ -11,7 +11,9 @@ fn everything_is_counted_under_the_names_that_dashboards_know() {
     let server = Server::start(&dir.path().join("data"), &["--store", "memory"]);
     server.apply(&airway("pipeline"));
     server.ask(&["wait", "--for=condition=Ready", "airway", "--all", "--timeout=60s"]).unwrap();
-    server.apply("---\n{apiVersion: examples.com/v1, kind: Pipeline, metadata: {name: p}, spec: {image: none}}");
+    server.apply(
+        "---\n{apiVersion: examples.com/v1, kind: Pipeline, metadata: {name: p}, spec: {image: none}}",
+    );
     wait_for("a run is counted", || {
         let text = server.ask(&["get", "--raw", "/metrics"])?;
         let counted = |name: &str| text.lines().any(|l| l.starts_with(name) && !l.ends_with(" 0"));

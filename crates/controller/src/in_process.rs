@@ -11,8 +11,7 @@ use horchestra_runtime::{
     ApplyOptions, DeleteOptions, Listing, Note, Propagation, Revision, Scope, Target, TargetError,
     WatchEvent, WatchStream,
 };
-use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
+use serde_json::{Map, Value};
 
 use crate::kinds::{Endpoint, Propagation as Dependents};
 use crate::object::Object;
@@ -225,55 +224,15 @@ impl Target for InProcess {
 
     async fn note(&self, about: &CoreObject, note: Note) -> Result<(), TargetError> {
         let endpoint = self.api.kind("v1", "Event").map_err(error)?;
-        let namespace = if about.namespace().is_empty() { "default" } else { about.namespace() };
-        // One event for each different thing to say about an object: repeating it counts it up.
-        let digest = Sha256::new()
-            .chain_update(about.uid())
-            .chain_update([0])
-            .chain_update(&note.reason)
-            .chain_update([0])
-            .chain_update(&note.message)
-            .finalize();
-        let name = format!("{}.{}", about.name(), hex::encode(digest.get(..8).unwrap_or_default()));
-        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let (namespace, name) = (note.namespace(about), note.event_name(about));
         let before = match self.api.get(&endpoint, namespace, &name).await {
             Ok(event) => Some(event),
             Err(ApiError::NotFound(_)) => None,
             Err(e) => return Err(error(e)),
         };
-        let (count, first) = match &before {
-            Some(event) => (
-                event.value().get("count").and_then(Value::as_i64).unwrap_or(1).saturating_add(1),
-                event.value().get("firstTimestamp").and_then(Value::as_str).unwrap_or(&now).to_owned(),
-            ),
-            None => (1, now.clone()),
-        };
-        let event = json!({
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": name, "namespace": namespace},
-            "involvedObject": {
-                "apiVersion": about.api_version(),
-                "kind": &*about.group_kind().kind,
-                "name": &**about.name(),
-                "namespace": &**about.namespace(),
-                "uid": about.uid(),
-                "resourceVersion": about.resource_version(),
-            },
-            "reason": note.reason,
-            "message": note.message.chars().take(MAX_MESSAGE).collect::<String>(),
-            "type": if note.warning { "Warning" } else { "Normal" },
-            "source": {"component": &self.user.name},
-            "reportingComponent": &self.user.name,
-            "reportingInstance": "",
-            "firstTimestamp": first,
-            "lastTimestamp": now,
-            "count": count,
-        });
+        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let event = note.event(about, &self.user.name, &now, before.as_ref().map(|e| e.value()));
         let options = self.write_options(&self.user.name, false, true);
         self.api.apply(&endpoint, namespace, &name, event, &options).await.map(drop).map_err(error)
     }
 }
-
-/// The longest message of an event; Kubernetes' events.k8s.io/v1 has the same limit.
-const MAX_MESSAGE: usize = 1024;

@@ -11,6 +11,7 @@ mod inner;
 mod interest;
 mod journal;
 mod metrics;
+mod note;
 mod options;
 mod router;
 mod run;
@@ -24,11 +25,12 @@ pub mod testing;
 pub use self::admission::{Admission, Denied, Operation, Review};
 pub use self::cause::Cause;
 pub use self::journal::{Difference, Journal, JournalEntry, Replay};
+pub use self::note::Note;
 pub use self::options::{Reaction, ReconcilerOptions};
 pub use self::router::TargetFor;
 pub use self::runtime::{Runtime, RuntimeOptions};
 pub use self::table::Table;
 pub use self::target::{
-    ApplyOptions, DeleteOptions, Listing, Note, Propagation, Revision, Scope, Target, TargetError,
-    WatchEvent, WatchStream,
+    ApplyOptions, DeleteOptions, Listing, Propagation, Revision, Scope, Target, TargetError, WatchEvent,
+    WatchStream,
 };

@@ -8,6 +8,8 @@ use futures::stream::BoxStream;
 use horchestra_core::{GroupVersionKind, Kind, Manifest, Object};
 use serde_json::{Map, Value};
 
+use crate::Note;
+
 /// Which objects of a kind are meant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
@@ -106,17 +108,6 @@ pub struct DeleteOptions {
     pub propagation: Propagation,
     /// Check everything, delete nothing.
     pub dry_run: bool,
-}
-
-/// An event for people, recorded beside an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// Whether something is wrong.
-    pub warning: bool,
-    /// One CamelCase word.
-    pub reason: String,
-    /// The message.
-    pub message: String,
 }
 
 /// A place where objects live: an API server, a node, an external system.
