@@ -4,11 +4,13 @@
 mod connect;
 mod discovery;
 mod error;
+mod lease;
 mod listing;
 mod path;
 mod target;
 mod watch;
 
 pub use self::connect::{ConnectError, connect, connect_with};
+pub use self::lease::{Leadership, LeaseOptions, Timing};
 pub use self::target::KubeTarget;
 pub use kube_client;

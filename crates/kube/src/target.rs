@@ -42,7 +42,11 @@ impl KubeTarget {
     }
 
     /// Sends a request and reads the object that it answers.
-    async fn ask(&self, kind: &Kind, request: http::Request<Vec<u8>>) -> Result<Object, TargetError> {
+    pub(crate) async fn ask(
+        &self,
+        kind: &Kind,
+        request: http::Request<Vec<u8>>,
+    ) -> Result<Object, TargetError> {
         let answer = self.text(request).await?;
         let value = serde_json::from_str(&answer).map_err(|e| TargetError::Unavailable {
             message: format!("the answer about {kind} cannot be read: {e}"),

@@ -169,16 +169,34 @@ impl Controller {
 
     /// Something may have to be done about a resource.
     pub(crate) fn event(self: &Arc<Self>, resource: &ObjectRef, cause: Cause, lane: Lane, fresh: bool) {
+        let Some(inner) = self.inner.upgrade() else { return };
+        // On standby nothing is kept: everything is run when it ends.
+        if !inner.is_active() {
+            return;
+        }
         let key = (resource.namespace.clone(), resource.name.clone());
         self.handle(Input::Event { key, cause, lane, fresh });
-        if let Some(inner) = self.inner.upgrade() {
-            inner.metrics.added(&self.name, self.depth());
+        inner.metrics.added(&self.name, self.depth());
+    }
+
+    /// Runs every resource that there is.
+    pub(crate) fn run_all(self: &Arc<Self>, inner: &Inner) {
+        let Some(informer) = self.informer.get() else { return };
+        for object in informer.select(|_| true) {
+            let reference = object.reference();
+            inner.note_release(&reference);
+            self.event(&reference, Cause::Created(reference.clone()), Lane::Resync, true);
         }
     }
 
     /// Stops starting runs and waits for those that run, for as long as is given.
     pub(crate) async fn stop(&self, patience: Duration) {
         self.stop.cancel();
+        self.drain(patience).await;
+    }
+
+    /// Waits for the runs that run.
+    pub(crate) async fn drain(&self, patience: Duration) {
         let ended = async {
             loop {
                 let idle = self.idle.notified();
@@ -208,7 +226,7 @@ impl Controller {
         }
         for effect in self.advance(&inner, input) {
             let Effect::Start { key, causes, failures, waited } = effect else { continue };
-            if self.stop.is_cancelled() {
+            if self.stop.is_cancelled() || !inner.is_active() {
                 self.queue().handle(inner.now(), Input::Done { key, outcome: Outcome::Gone });
                 continue;
             }
@@ -285,11 +303,7 @@ impl Controller {
                     }
                     // What the watch has told already: somebody else may have opened it, and a run
                     // before this moment found nothing.
-                    for object in informer.select(|_| true) {
-                        let reference = object.reference();
-                        inner.note_release(&reference);
-                        self.event(&reference, Cause::Created(reference.clone()), Lane::Resync, true);
-                    }
+                    self.run_all(&inner);
                     return;
                 }
                 Ok(None) => {}

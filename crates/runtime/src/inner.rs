@@ -1,6 +1,7 @@
 //! What the parts of a running runtime share.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -29,10 +30,11 @@ pub(crate) struct Inner {
     releases: RwLock<HashMap<ReleaseId, Subscriber>>,
     kinds: RwLock<HashMap<GroupVersionKind, Kind>>,
     epoch: Instant,
+    active: AtomicBool,
 }
 
 impl Inner {
-    pub(crate) fn new(journal: Option<Journal>) -> Arc<Self> {
+    pub(crate) fn new(journal: Option<Journal>, active: bool) -> Arc<Self> {
         let inner = Arc::new_cyclic(|me| Self {
             me: me.clone(),
             router: Arc::new(Router::default()),
@@ -44,6 +46,7 @@ impl Inner {
             releases: RwLock::default(),
             kinds: RwLock::default(),
             epoch: Instant::now(),
+            active: AtomicBool::new(active),
         });
         inner.caches();
         inner
@@ -62,6 +65,15 @@ impl Inner {
 
     pub(crate) fn interests(&self) -> MutexGuard<'_, Interests> {
         self.interests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether runs may start; otherwise it only watches.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn set_active(&self, active: bool) {
+        self.active.store(active, Ordering::SeqCst);
     }
 
     /// The time since this runtime began.

@@ -17,6 +17,8 @@ use crate::{ReconcilerOptions, Target, TargetFor};
 pub struct RuntimeOptions {
     /// Where every run is recorded, if anywhere.
     pub journal: Option<Journal>,
+    /// Whether it begins on [standby](Runtime::stand_by), until it is [activated](Runtime::activate).
+    pub standby: bool,
 }
 
 /// How long runs may go on after a shutdown was asked for.
@@ -42,7 +44,7 @@ pub struct Runtime {
 impl Runtime {
     /// A runtime without targets and reconcilers. Must be called within tokio.
     pub fn new(options: RuntimeOptions) -> Self {
-        Self { inner: Inner::new(options.journal) }
+        Self { inner: Inner::new(options.journal, !options.standby) }
     }
 
     /// Says where kinds live. A later target for the same kinds replaces the earlier one.
@@ -70,6 +72,22 @@ impl Runtime {
     /// Whether a kind has a reconciler.
     pub fn is_registered(&self, kind: &GroupKind) -> bool {
         self.inner.controller(kind).is_some()
+    }
+
+    /// Goes on standby: watches go on and caches stay warm, and nothing is run or written. Waits for
+    /// the runs that run, at most ten seconds. For programs of which one at a time may write.
+    pub async fn stand_by(&self) {
+        self.inner.set_active(false);
+        let all = self.inner.controllers();
+        futures::future::join_all(all.iter().map(|c| c.drain(PATIENCE))).await;
+    }
+
+    /// Ends the standby: everything that there is gets a run.
+    pub fn activate(&self) {
+        self.inner.set_active(true);
+        for controller in self.inner.controllers() {
+            controller.run_all(&self.inner);
+        }
     }
 
     /// Stops starting runs, and waits for those that run, at most ten seconds.

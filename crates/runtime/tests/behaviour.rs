@@ -295,7 +295,10 @@ async fn a_journal_replays_without_the_world_and_shows_the_first_difference() {
     target
         .put(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "source", "namespace": "default"}, "data": {"password": "aHVudGVyMi1odW50ZXIy"}}))
         .unwrap();
-    let runtime = Runtime::new(RuntimeOptions { journal: Some(Journal::open(&path).unwrap()) });
+    let runtime = Runtime::new(RuntimeOptions {
+        journal: Some(Journal::open(&path).unwrap()),
+        ..RuntimeOptions::default()
+    });
     runtime.add_target(TargetFor::Everything, Arc::new(target.clone()));
     runtime.register(Arc::new(reconciler(copies)), ReconcilerOptions::default()).await;
     target.put(thing("t", 1)).unwrap();

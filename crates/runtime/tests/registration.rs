@@ -69,3 +69,27 @@ async fn another_reconciler_for_the_kind_replaces_the_one_before() {
     eventually("the second", value, |v| *v == Some("other".into())).await;
     let _: Option<ConfigMap> = runtime.cluster("default").get("map").await.unwrap();
 }
+
+#[tokio::test]
+async fn a_runtime_on_standby_watches_and_writes_nothing() {
+    let target = target();
+    let options = RuntimeOptions { standby: true, ..RuntimeOptions::default() };
+    let runtime = Runtime::new(options);
+    runtime.add_target(TargetFor::Everything, Arc::new(target.clone()));
+    runtime.register(Arc::new(reconciler(one_map)), ReconcilerOptions::default()).await;
+    target.put(thing("t", 1)).unwrap();
+    let map = || target.peek(&reference("ConfigMap", "map")).map(|m| m["data"]["value"].clone());
+    eventually("its watch", || runtime.watches(), |n| *n == 1).await;
+    settle().await;
+    assert_eq!(map(), None);
+
+    runtime.activate();
+    eventually("the map", map, |m| *m == Some("wanted".into())).await;
+
+    runtime.stand_by().await;
+    target.edit(&reference("ConfigMap", "map"), |v| v["data"]["value"] = "by hand".into()).unwrap();
+    settle().await;
+    assert_eq!(map(), Some("by hand".into()), "somebody else leads now");
+    runtime.activate();
+    eventually("healing", map, |m| *m == Some("wanted".into())).await;
+}

@@ -47,7 +47,7 @@ impl Embedded {
         start.kinds = kinds()?;
         let controller = Controller::start(start).await?;
         let target = Arc::new(InProcess::new(controller.api(), NAME));
-        let runtime = Runtime::new(RuntimeOptions { journal });
+        let runtime = Runtime::new(RuntimeOptions { journal, ..RuntimeOptions::default() });
         runtime.add_target(TargetFor::Everything, target);
 
         #[cfg(feature = "flights")]
