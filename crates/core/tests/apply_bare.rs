@@ -5,8 +5,12 @@ use serde_json::json;
 
 #[test]
 fn a_bare_apply_removes_what_was_applied_and_keeps_the_identity() {
-    let manager =
-        Manager { name: "m".into(), api_version: "v1".into(), subresource: None, time: "2026-01-01T00:00:00Z".into() };
+    let manager = Manager {
+        name: "m".into(),
+        api_version: "v1".into(),
+        subresource: None,
+        time: "2026-01-01T00:00:00Z".into(),
+    };
     let bare = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}});
     let mut full = bare.clone();
     full["metadata"]["finalizers"] = json!(["example.com/f"]);

@@ -6,7 +6,7 @@
 //! - [`Cluster`] is what it sees, [`DesiredState`] what it answers, [`reconciler`] makes one of an
 //!   `async fn`.
 //! - [`runtime::Runtime`] drives reconcilers over a [`runtime::Target`].
-//! - With the feature `kube`, [`kube::connect`] gives the target that is any Kubernetes cluster.
+//! - With the feature `kube`, `kube::connect` gives the target that is any Kubernetes cluster.
 //! - With the feature `controller`, [`embedded`] is a whole API server in this process, for a
 //!   program that brings its own; `flights` and `systemd` add flights and a local node to it.
 
