@@ -53,7 +53,7 @@ impl Replay {
 
     async fn all(&self) -> Result<Result<Tally, String>, Error> {
         let engine = Wasmi::new().map_err(Error::terminal)?;
-        let modules = Modules::new(Arc::new(engine), Cache::in_memory(), Vec::new());
+        let modules = Modules::new(Arc::new(engine), Cache::in_memory(), &[]).map_err(Error::terminal)?;
         let mut flights: HashMap<String, FlightReconciler> = HashMap::new();
         let mut tally = Tally::default();
         for entry in Journal::open(&self.file)? {
