@@ -6,10 +6,12 @@
 mod documents;
 mod image;
 mod job;
+mod machine;
 mod markdown;
 mod server;
 
 pub use image::images;
 pub use job::complete;
+pub use machine::Machine;
 pub use markdown::{Markdown, documents};
 pub use server::{Server, airway, module, program, root, wait_for};

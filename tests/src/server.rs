@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::Machine;
+use crate::machine::children;
+
 /// The command, which `cargo build --workspace` puts beside the directory of the test programs.
 ///
 /// # Panics
@@ -65,6 +68,8 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T
 #[derive(Debug)]
 pub struct Server {
     child: Child,
+    /// Its process: the child, or the child's child in a machine.
+    pid: u32,
     data: PathBuf,
     url: String,
 }
@@ -75,11 +80,27 @@ impl Server {
     /// # Panics
     /// Where it does not become ready.
     pub fn start(data: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program());
+        command.current_dir(root()).args(["up", "--data"]).arg(data);
+        Self::run(command, data, arguments)
+    }
+
+    /// Starts one in a machine, with its data there under this name.
+    ///
+    /// # Panics
+    /// Where it does not become ready.
+    pub fn start_in(machine: &Machine, name: &str, arguments: &[&str]) -> Self {
+        let (inside, outside) = machine.path(name);
+        let mut command = machine.command(program());
+        command.args(["up", "--data"]).arg(inside);
+        let mut server = Self::run(command, &outside, arguments);
+        server.pid = *children(server.child.id()).first().expect("its process in the machine");
+        server
+    }
+
+    fn run(mut command: Command, data: &Path, arguments: &[&str]) -> Self {
         let log = std::fs::File::create(data.with_extension("log")).expect("a log file");
-        let mut child = Command::new(program())
-            .current_dir(root())
-            .args(["up", "--data"])
-            .arg(data)
+        let mut child = command
             .args(if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(arguments)
             .stdout(Stdio::piped())
@@ -95,7 +116,7 @@ impl Server {
             panic!("not ready: {line:?}\n{log}");
         };
         let url = (*url).to_owned();
-        Self { child, data: data.to_owned(), url }
+        Self { pid: child.id(), child, data: data.to_owned(), url }
     }
 
     /// Where it listens.
@@ -110,14 +131,22 @@ impl Server {
 
     /// Ends it as an operator would, and says whether it ended well.
     pub fn stop(mut self) -> bool {
-        let told = Command::new("kill").arg(self.child.id().to_string()).status().is_ok_and(|s| s.success());
-        told && self.child.wait().is_ok_and(|s| s.success())
+        self.signal("TERM") && self.child.wait().is_ok_and(|s| s.success())
     }
 
     /// Ends it as a power cut would.
     pub fn kill(mut self) {
-        let _ = self.child.kill();
+        self.signal("KILL");
         let _ = self.child.wait();
+    }
+
+    fn signal(&mut self, name: &str) -> bool {
+        // Its number may be somebody else's once it is gone.
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return false;
+        }
+        let kill = Command::new("kill").arg(format!("-{name}")).arg(self.pid.to_string()).status();
+        kill.is_ok_and(|status| status.success())
     }
 
     /// Runs kubectl, with a manifest on stdin if there is one.
@@ -184,7 +213,7 @@ impl Drop for Server {
         if std::thread::panicking() {
             self.tell();
         }
-        let _ = self.child.kill();
+        self.signal("KILL");
         let _ = self.child.wait();
     }
 }

@@ -121,3 +121,18 @@ fn a_directory_of_images_that_is_not_there_is_said_at_once() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && text.contains("missing is not a directory"), "{text}");
 }
+
+#[test]
+fn another_command_is_another_run_also_after_the_first_has_failed() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(&dir.path().join("data"));
+    let app = |code: u8| {
+        server.apply(&format!(
+            "---\n{{apiVersion: orch.ks-tool.dev/v1, kind: Application, metadata: {{name: once}}, \
+             spec: {{image: busybox, restartPolicy: Never, command: [sh, -c, 'exit {code}']}}}}"
+        ));
+        let phase = ["get", "application.orch.ks-tool.dev", "once", "-o", "jsonpath={.status.phase}"];
+        server.expect(&phase, if code == 0 { "Succeeded" } else { "Failed" });
+    };
+    [3, 0, 4].into_iter().for_each(app);
+}

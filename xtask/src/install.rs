@@ -19,6 +19,21 @@ pub(crate) fn kubectl() -> Result<(), String> {
     })
 }
 
+/// Makes sure that a machine can be booted in a container: systemd's own, which systemd-nspawn brings
+/// along, and what it needs for messages and for users that only an image knows.
+pub(crate) fn machine() -> Result<(), String> {
+    const PACKAGES: [&str; 4] = ["systemd-container", "systemd-sysv", "dbus", "libnss-systemd"];
+    let installed = |package: &&str| {
+        let query = ["--show", "--showformat", "${db:Status-Abbrev}", package];
+        quietly(Command::new("dpkg-query").args(query)).is_ok_and(|status| status.starts_with("ii"))
+    };
+    if PACKAGES.iter().all(installed) {
+        return Ok(());
+    }
+    println!("      installing a systemd to boot in a container with apt-get ({})", PACKAGES.join(", "));
+    apt(&PACKAGES).map_err(|e| format!("systemd-nspawn is missing and could not be installed: {e}"))
+}
+
 /// Makes sure that there are rustfmt and clippy.
 pub(crate) fn components() -> Result<(), String> {
     for (component, program) in [("rustfmt", "cargo-fmt"), ("clippy", "cargo-clippy")] {

@@ -17,6 +17,7 @@ pub(crate) fn command() -> Result<(), String> {
     steps.push(Step::call("tools", || {
         install::components()?;
         install::kubectl()?;
+        install::machine()?;
         toolchain.as_ref().map(drop).map_err(Clone::clone)
     }));
     steps.push(step("format", cargo().args(["fmt", "--all", "--check"])));

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use horchestra::embedded::{Embedded, EmbeddedOptions, StoreChoice};
+use horchestra::systemd::SupervisorChoice;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs the API server, the flights and a local node in this process until it is told to stop.
@@ -25,6 +26,9 @@ pub(crate) struct Up {
     /// Run no workloads: Jobs and Deployments wait for whoever sets their status
     #[arg(long)]
     no_node: bool,
+    /// Who runs the workloads
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    supervisor: Supervisor,
     /// Directory of image layouts (named as images are) that the node may run, besides `oci:DIR` references
     #[arg(long, value_name = "DIR")]
     images: Option<PathBuf>,
@@ -39,6 +43,26 @@ enum Store {
     Memory,
     /// In a file below the data directory
     Redb,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Supervisor {
+    /// systemd, where it runs this machine and this is root; else processes
+    Auto,
+    /// systemd: workloads are its services, and go on when this process ends
+    Systemd,
+    /// This process: workloads are its children, and end with it
+    Processes,
+}
+
+impl From<Supervisor> for SupervisorChoice {
+    fn from(supervisor: Supervisor) -> Self {
+        match supervisor {
+            Supervisor::Auto => Self::Auto,
+            Supervisor::Systemd => Self::Systemd,
+            Supervisor::Processes => Self::Processes,
+        }
+    }
 }
 
 impl Up {
@@ -57,6 +81,7 @@ impl Up {
                 Store::Redb => StoreChoice::Redb,
             },
             node: !self.no_node,
+            supervisor: self.supervisor.into(),
             images: self.images,
             journal: self.journal,
             ..EmbeddedOptions::new(self.data)

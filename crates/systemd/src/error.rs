@@ -34,6 +34,14 @@ pub enum Error {
     /// A unit that is not there.
     #[error("no unit {0:?} on this node")]
     NoUnit(String),
+    /// systemd refused something, or does not answer.
+    #[error("{what}: {source}")]
+    Systemd {
+        /// What was being done.
+        what: String,
+        /// Its answer.
+        source: Box<zbus::Error>,
+    },
     /// The API does not take or give something.
     #[error("{what}: {source}")]
     Api {

@@ -25,6 +25,9 @@ pub struct EmbeddedOptions {
     /// Whether this process also runs workloads (with the feature `systemd`). Without a node Jobs
     /// and Deployments wait for whoever sets their status.
     pub node: bool,
+    /// Who runs the workloads.
+    #[cfg(feature = "systemd")]
+    pub supervisor: horchestra_systemd::SupervisorChoice,
     /// A directory with image layouts that the node may run, besides `oci:` references.
     pub images: Option<PathBuf>,
     /// Where every run of a reconciler is recorded, if anywhere.
@@ -39,6 +42,8 @@ impl EmbeddedOptions {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 6443)),
             store: StoreChoice::default(),
             node: true,
+            #[cfg(feature = "systemd")]
+            supervisor: horchestra_systemd::SupervisorChoice::default(),
             images: None,
             journal: None,
         }

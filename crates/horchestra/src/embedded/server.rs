@@ -175,6 +175,7 @@ async fn start_node(
         name: String::new(),
         data: options.data.join("node"),
         images: options.images.clone(),
+        supervisor: options.supervisor,
         target: Arc::new(InProcess::new(controller.api(), "node")),
     };
     horchestra_systemd::LocalNode::start(node)

@@ -75,7 +75,12 @@ impl Reconciler for ApplicationReconciler {
             "spec": spec,
         });
         let live = cluster.get_object(&unit_kind(), &name).await?;
-        let state = live.as_ref().map(Object::to_value).and_then(|v| v.get("status").cloned());
+        // The state of what was wanted before says nothing about what is wanted now.
+        let state = live
+            .as_ref()
+            .map(Object::to_value)
+            .filter(|live| live.get("spec") == unit.get("spec"))
+            .and_then(|live| live.get("status").cloned());
         let status = match state {
             Some(state) => self.status(app, state),
             None => pending("Accepted", "the node has taken it on".into()),

@@ -4,8 +4,10 @@
 //! target is the supervisor of this machine, and reads back how that unit is.
 
 mod application;
+mod files;
 mod images;
 mod node;
+mod salt;
 mod units;
 
-pub use self::node::{LocalNode, LocalNodeOptions};
+pub use self::node::{LocalNode, LocalNodeOptions, SupervisorChoice};

@@ -1,20 +1,26 @@
 //! The node itself.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use horchestra_api::Node;
+use horchestra_api::{Application, Node};
 use horchestra_core::plan::PlanOptions;
-use horchestra_core::{Kind, Manifest};
-use horchestra_runtime::{ApplyOptions, ReconcilerOptions, Runtime, RuntimeOptions, Target, TargetFor};
+use horchestra_core::{Kind, Manifest, Object};
+use horchestra_runtime::{
+    ApplyOptions, ReconcilerOptions, Runtime, RuntimeOptions, Scope, Target, TargetFor,
+};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::application::{ApplicationReconciler, GROUP};
 use super::images::Images;
+use super::salt::Salt;
 use super::units::Units;
-use crate::{Error, ProcessOptions, ProcessSupervisor, Result, Supervisor};
+use crate::{
+    Error, ProcessOptions, ProcessSupervisor, Result, Supervisor, SystemdOptions, SystemdSupervisor, UnitName,
+};
 
 /// How often a node says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -32,6 +38,20 @@ pub struct LocalNodeOptions {
     pub images: Option<PathBuf>,
     /// Where Applications are.
     pub target: Arc<dyn Target>,
+    /// Who runs the workloads.
+    pub supervisor: SupervisorChoice,
+}
+
+/// Who runs the workloads of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SupervisorChoice {
+    /// systemd where it runs this machine and this program is root, else this program.
+    #[default]
+    Auto,
+    /// systemd: workloads are its services, and go on when this program ends.
+    Systemd,
+    /// This program: workloads are its child processes, and end with it.
+    Processes,
 }
 
 impl std::fmt::Debug for LocalNodeOptions {
@@ -43,7 +63,7 @@ impl std::fmt::Debug for LocalNodeOptions {
     }
 }
 
-/// A node in this process. Its workloads are child processes and end with it.
+/// A node in this process.
 ///
 /// The program must call [`launch::run_if_asked`](crate::launch::run_if_asked) first of all in its `main`.
 #[derive(Debug)]
@@ -60,8 +80,6 @@ impl LocalNode {
     /// Where its directories cannot be used.
     pub async fn start(options: LocalNodeOptions) -> Result<Self> {
         let name = if options.name.is_empty() { host_name() } else { options.name };
-        let supervisor: Arc<dyn Supervisor> =
-            Arc::new(ProcessSupervisor::new(ProcessOptions::new(options.data.join("units")))?);
         if let Some(path) = options.images.as_deref().filter(|path| !path.is_dir()) {
             return Err(Error::Invalid {
                 field: "images".into(),
@@ -71,8 +89,11 @@ impl LocalNode {
                 ),
             });
         }
+        let supervisor = supervisor(options.supervisor, &options.data).await?;
+        let salt = Salt::open(&options.data.join("salt"))?;
         let images = Images { store: options.data.join("images"), layouts: options.images };
-        let units = Units::new(supervisor.clone(), images, options.data.join("files"));
+        let units = Units::new(supervisor.clone(), images, options.data.join("files"), salt);
+        forget_strays(&*options.target, &*supervisor, &name).await?;
 
         let runtime = Runtime::new(RuntimeOptions::default());
         runtime.add_target(TargetFor::Everything, options.target.clone());
@@ -97,7 +118,8 @@ impl LocalNode {
         move || runtime.metrics()
     }
 
-    /// Stops all workloads, each with its grace, and then itself.
+    /// Ends the node. Workloads that are child processes are stopped, each with its grace; those of
+    /// systemd go on.
     pub async fn shutdown(self) {
         self.runtime.shutdown().await;
         for task in &self.tasks {
@@ -113,6 +135,52 @@ impl Drop for LocalNode {
             task.abort();
         }
     }
+}
+
+async fn supervisor(choice: SupervisorChoice, data: &Path) -> Result<Arc<dyn Supervisor>> {
+    let systemd = match choice {
+        SupervisorChoice::Auto => SystemdSupervisor::is_possible(),
+        SupervisorChoice::Systemd if SystemdSupervisor::is_possible() => true,
+        SupervisorChoice::Systemd => {
+            return Err(Error::unsupported(
+                "running workloads by systemd",
+                "it needs root's rights on a machine that systemd runs; use processes",
+            ));
+        }
+        SupervisorChoice::Processes => false,
+    };
+    Ok(if systemd {
+        Arc::new(SystemdSupervisor::new(SystemdOptions::new(data.join("roots"))).await?)
+    } else {
+        Arc::new(ProcessSupervisor::new(ProcessOptions::new(data.join("units")))?)
+    })
+}
+
+/// Ends units whose Applications were deleted while this program did not run. What runs is listed
+/// before what should: whatever is asked for meanwhile has not begun yet.
+async fn forget_strays(target: &dyn Target, supervisor: &dyn Supervisor, node: &str) -> Result<()> {
+    let running = supervisor.list().await;
+    let kind = Kind::of::<Application>();
+    let listing = target
+        .list(&kind, &Scope::All)
+        .await
+        .map_err(|source| Error::Api { what: "list the Applications".into(), source })?;
+    let mine = |object: &&Object| {
+        let value = object.to_value();
+        let wanted = value.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
+        (wanted.is_empty() || wanted == node) && !object.is_deleting()
+    };
+    let wanted: HashSet<UnitName> = listing
+        .objects
+        .iter()
+        .filter(mine)
+        .filter_map(|object| UnitName::of(object.namespace(), object.name()).ok())
+        .collect();
+    for unit in running.into_iter().filter(|unit| !wanted.contains(&unit.name)) {
+        tracing::info!(unit = %unit.name, "ended: its Application is gone");
+        supervisor.remove(&unit.name).await?;
+    }
+    supervisor.prune(&wanted).await
 }
 
 /// Keeps the Node object of this machine up to date.

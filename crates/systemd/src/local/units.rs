@@ -1,8 +1,7 @@
 //! Units as objects: applying one makes the supervisor run it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +20,9 @@ use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
 use super::application::{UnitSpec, unit_kind};
+use super::files::write_files;
 use super::images::Images;
+use super::salt::Salt;
 use crate::{
     Error, Exit, FailedWhy, Mount, MountSource, Restart, Result, Root, Security, Supervisor, Unit,
     UnitLimits, UnitName, UnitPhase, UnitState,
@@ -45,18 +46,20 @@ struct Inner {
     images: Images,
     /// Files of Secrets and ConfigMaps, for this user alone.
     files: PathBuf,
-    names: Mutex<HashMap<UnitName, Place>>,
+    names: Mutex<HashMap<UnitName, (Place, String)>>,
+    salt: Salt,
     starting: Mutex<HashMap<UnitName, AbortHandle>>,
 }
 
 impl Units {
-    pub(crate) fn new(supervisor: Arc<dyn Supervisor>, images: Images, files: PathBuf) -> Self {
+    pub(crate) fn new(supervisor: Arc<dyn Supervisor>, images: Images, files: PathBuf, salt: Salt) -> Self {
         Self(Arc::new(Inner {
             table: Table::new(),
             supervisor,
             images,
             files,
             names: Mutex::default(),
+            salt,
             starting: Mutex::default(),
         }))
     }
@@ -79,18 +82,17 @@ impl Units {
 
     fn observe(&self, state: &UnitState) {
         let names = self.0.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((namespace, name)) = names.get(&state.name).cloned() else { return };
+        let Some(((namespace, name), revision)) = names.get(&state.name).cloned() else { return };
         drop(names);
+        // Of an older revision: about to be replaced.
+        if revision != state.revision {
+            return;
+        }
         let outcome = self.0.table.change(&namespace, &name, |value| {
-            // Of an older revision: about to be replaced.
-            if value.pointer("/metadata/generation").and_then(Value::as_i64).map(|g| g.to_string())
-                == Some(state.revision.clone())
-            {
-                let digest = value.pointer("/status/imageDigest").cloned();
-                value["status"] = describe(state);
-                if let Some(digest) = digest {
-                    value["status"]["imageDigest"] = digest;
-                }
+            let digest = value.pointer("/status/imageDigest").cloned();
+            value["status"] = describe(state);
+            if let Some(digest) = digest {
+                value["status"]["imageDigest"] = digest;
             }
         });
         if let Err(error) = outcome {
@@ -130,12 +132,21 @@ impl Units {
         let (image, root) = getting.await.map_err(|e| Error::invalid("image", e.to_string()))??;
         let name = UnitName::of(object.namespace(), object.name())?;
         let digest = image.digest.to_string();
+        // What the unit is made from, whichever run of this program makes it.
+        let revision =
+            self.0.salt.digest(&[digest.as_bytes(), &serde_json::to_vec(&value["spec"]).unwrap_or_default()]);
+        let place = (object.namespace().clone(), object.name().clone());
+        self.0
+            .names
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.clone(), (place, revision.clone()));
         let starting = json!({"phase": "Pending", "reason": "Starting", "message": "its process is being started", "imageDigest": digest});
         self.0
             .table
             .set_status(object, starting)
             .map_err(|source| Error::Api { what: "unit".into(), source })?;
-        let unit = self.unit(name, object.generation().to_string(), &spec, &image, root)?;
+        let unit = self.unit(name, revision, &spec, &image, root)?;
         self.0.supervisor.start(unit).await?;
         // It may have begun, and even ended, before anybody listened.
         for state in self.0.supervisor.list().await {
@@ -349,30 +360,6 @@ fn environment(spec: &UnitSpec, image: &Image) -> Result<Vec<EnvVar>> {
     env.into_iter().map(make).collect()
 }
 
-/// Writes files that a workload may read and nobody else of this machine can reach: the directory
-/// above is closed, and only this one is mounted.
-fn write_files(dir: &Path, files: &BTreeMap<String, String>) -> Result<()> {
-    let io = |e: std::io::Error| Error::io(dir.display().to_string(), e);
-    if dir.exists() {
-        std::fs::remove_dir_all(dir).map_err(io)?;
-    }
-    if let Some(parent) = dir.parent() {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(io)?;
-    }
-    std::fs::DirBuilder::new().mode(0o755).create(dir).map_err(io)?;
-    for (name, content) in files {
-        if name.is_empty() || name.contains('/') || name == "." || name == ".." {
-            return Err(Error::invalid(format!("key {name:?}"), "is not a file name"));
-        }
-        let content = BASE64_STANDARD.decode(content).map_err(|e| Error::invalid(name, e.to_string()))?;
-        let path = dir.join(name);
-        let mut file =
-            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o444).open(&path).map_err(io)?;
-        std::io::Write::write_all(&mut file, &content).map_err(io)?;
-    }
-    Ok(())
-}
-
 /// The status of a unit, in the words of Applications.
 fn describe(state: &UnitState) -> Value {
     let exit = state.last_exit.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -462,8 +449,6 @@ impl Target for Units {
         match self.0.table.apply(manifest, status)? {
             Err(same) => Ok(same),
             Ok(new) => {
-                let place = (new.namespace().clone(), new.name().clone());
-                self.0.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), place);
                 let task = tokio::spawn(self.clone().start(new.clone()));
                 self.cancel(&name, Some(task.abort_handle()));
                 Ok(new)
