@@ -8,21 +8,39 @@ use std::time::Instant;
 use crate::run::{quietly, root};
 use crate::wasm_target::{self, TARGET};
 
-/// Packages and what their modules are called.
-const FLIGHTS: [(&str, &str); 2] = [("example-pipeline", "pipeline.wasm"), ("example-app", "app.wasm")];
+/// A package and what its module is called.
+type Flight = (&'static str, &'static str);
 
-/// Builds all flights and says where they are.
-pub(crate) fn command() -> Result<(), String> {
-    build(|_, cargo| quietly(cargo.arg("--quiet")).map(drop))
+/// The examples.
+pub(crate) const EXAMPLES: [Flight; 2] = [("example-pipeline", "pipeline.wasm"), ("example-app", "app.wasm")];
+/// What only the tests fly.
+const SCRIPT: Flight = ("script-flight", "script.wasm");
+
+/// Builds the examples and says where they are.
+pub(crate) fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), String> {
+    match arguments.next().as_deref() {
+        None => build(&EXAMPLES, |_, cargo| quietly(cargo.arg("--quiet")).map(drop)),
+        Some("--tests") => for_tests(),
+        Some(other) => Err(format!("flights takes --tests or nothing, not {other:?}")),
+    }
 }
 
-/// Builds all flights with whatever runs cargo; `run` is told which flight it is.
-pub(crate) fn build(run: impl Fn(&str, &mut Command) -> Result<(), String>) -> Result<(), String> {
+/// Builds everything that the tests fly.
+pub(crate) fn for_tests() -> Result<(), String> {
+    let all: Vec<Flight> = EXAMPLES.into_iter().chain([SCRIPT]).collect();
+    build(&all, |_, cargo| quietly(cargo.arg("--quiet")).map(drop))
+}
+
+/// Builds flights with whatever runs cargo; `run` is told which flight it is.
+pub(crate) fn build(
+    all: &[Flight],
+    run: impl Fn(&str, &mut Command) -> Result<(), String>,
+) -> Result<(), String> {
     let toolchain = wasm_target::ensure()?;
     let target = root().join("target/wasm");
     let flights = root().join("target/flights");
     fs::create_dir_all(&flights).map_err(|e| format!("{}: {e}", flights.display()))?;
-    for (package, name) in FLIGHTS {
+    for (package, name) in all.iter().copied() {
         let started = Instant::now();
         let mut cargo = toolchain.cargo("rustc");
         // Only as a cdylib: together with an rlib there is no link-time optimisation.

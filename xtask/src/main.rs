@@ -19,7 +19,7 @@ Usage: cargo xtask COMMAND
 Commands:
   demo       Show the examples at work; --fail STEP lets a job fail, --keep leaves it running
   test       Install what the tests need, and run all of them
-  flights    Build the example flights to target/flights/{pipeline,app}.wasm
+  flights    Build the example flights to target/flights/{pipeline,app}.wasm; --tests: those of tests too
   wasm DIR   Build the crate in a directory as a flight, with the same toolchain
   help       Print this
 ";
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     let result = match command.as_str() {
         "demo" => demo::command(args),
         "test" => test::command(),
-        "flights" => flights::command(),
+        "flights" => flights::command(args),
         "wasm" => flights::elsewhere(args),
         "help" | "-h" | "--help" => {
             print!("{USAGE}");

@@ -37,7 +37,7 @@ pub(crate) fn command() -> Result<(), String> {
         check.arg("--target-dir").arg(root().join("target/wasm"));
         steps.push(step("pure crates for wasm32", &mut check));
     }
-    steps.push(Step::call("flights", flights::command));
+    steps.push(Step::call("flights", flights::for_tests));
     // Together with the test programs, so that all of them share one set of features.
     let build = ["build", "--workspace", "--bins", "--examples", "--tests"];
     steps.push(step("build", cargo().args(build)));

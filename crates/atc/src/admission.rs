@@ -48,6 +48,9 @@ impl FlightAdmission {
 
     /// Evaluates the flight and applies everything it wants as a trial; all refusals together.
     async fn instance(&self, flight: &Registration, new: &Value) -> Result<(), Vec<String>> {
+        if let Some(problem) = &flight.problem {
+            return Err(vec![problem.clone()]);
+        }
         let one = |e: horchestra_core::Error| vec![e.to_string()];
         let object = Object::from_value(new).map_err(one)?;
         let release = ReleaseId::of_instance(&object.reference());

@@ -69,7 +69,7 @@ struct Inner {
 }
 
 /// A flight that is registered, with what its instances' admission needs to know.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Registration {
     /// The flight.
     pub reconciler: Arc<FlightReconciler>,
@@ -77,6 +77,9 @@ pub struct Registration {
     pub skip_admission: bool,
     /// How plans of its instances are made.
     pub plan: PlanOptions,
+    /// Why what its Airway says now cannot be used. Instances that exist are served as before; a
+    /// change of one is refused with it.
+    pub problem: Option<String>,
 }
 
 impl Registrations {
@@ -103,11 +106,23 @@ impl Registrations {
     async fn load(self, object: Object) {
         let (holds, reason, message) = match self.try_load(&object).await {
             Ok(()) => ("True", "Ready", "the flight is registered".to_owned()),
-            Err(text) => ("False", "Error", text),
+            Err(text) => {
+                self.problem(&object, &text);
+                ("False", "Error", text)
+            }
         };
         let condition = json!({"type": "Ready", "status": holds, "reason": reason, "message": message});
         if let Err(error) = self.0.table.set_status(&object, json!({"conditions": [condition]})) {
             tracing::error!(%error, "the state of a registration cannot be stored");
+        }
+    }
+
+    /// Notes why the flight of a registration cannot be replaced by what it says now.
+    fn problem(&self, object: &Object, text: &str) {
+        let mut flights = self.flights();
+        if let Some(flight) = flights.get_mut(&served(object)) {
+            *flight =
+                Arc::new(Registration { problem: Some(text.to_owned()), ..Registration::clone(flight) });
         }
     }
 
@@ -162,11 +177,8 @@ impl Registrations {
             finalizer: Some(INSTANCE_FINALIZER.into()),
             plan: plan.clone(),
             ready_condition: true,
-            reaction: match airway.mode {
-                Mode::Standard | Mode::Static => Reaction::Standard,
-                Mode::Dynamic => Reaction::Dynamic,
-                Mode::Subscription => Reaction::Subscription,
-            },
+            reaction: reaction(airway.mode),
+            reaction_of: Some(own_reaction),
             drift_interval: airway.fix_drift_interval.map(|d| d.0).filter(|d| !d.is_zero()),
             timeout: limits.timeout.saturating_add(SLACK),
             ..ReconcilerOptions::default()
@@ -175,11 +187,42 @@ impl Registrations {
             reconciler: reconciler.clone(),
             skip_admission: airway.skip_admission_webhook,
             plan,
+            problem: None,
         };
         self.flights().insert(group_kind, Arc::new(registration));
         self.0.runtime.register(reconciler, options).await;
         Ok(())
     }
+}
+
+/// The kind that a registration is for.
+fn served(registration: &Object) -> GroupKind {
+    let value = registration.to_value();
+    let instances = value.pointer("/spec/instances");
+    let text = |f: &str| instances.and_then(|i| i.get(f)).and_then(Value::as_str).unwrap_or_default();
+    GroupKind::new(text("group"), text("kind"))
+}
+
+/// The mode of one instance, in place of its Airway's.
+const MODE_OVERRIDE: &str = "overrides.yoke.cd/mode";
+
+fn reaction(mode: Mode) -> Reaction {
+    match mode {
+        Mode::Standard | Mode::Static => Reaction::Standard,
+        Mode::Dynamic => Reaction::Dynamic,
+        Mode::Subscription => Reaction::Subscription,
+    }
+}
+
+/// The mode that an instance asks for itself; words that are no mode are ignored, as in Yoke.
+fn own_reaction(instance: &Object) -> Option<Reaction> {
+    // Asked at every change of everything it read: most have no such word anywhere.
+    if !std::str::from_utf8(instance.json()).is_ok_and(|json| json.contains(MODE_OVERRIDE)) {
+        return None;
+    }
+    let value = instance.to_value();
+    let word = value.pointer("/metadata/annotations")?.get(MODE_OVERRIDE)?.clone();
+    serde_json::from_value(word).ok().map(reaction)
 }
 
 impl std::fmt::Debug for Registrations {
@@ -253,10 +296,7 @@ impl Target for Registrations {
         if options.dry_run {
             return Ok(());
         }
-        let value = object.to_value();
-        let instances = value.pointer("/spec/instances");
-        let text = |f: &str| instances.and_then(|i| i.get(f)).and_then(Value::as_str).unwrap_or_default();
-        let kind = GroupKind::new(text("group"), text("kind"));
+        let kind = served(&object);
         self.flights().remove(&kind);
         self.0.runtime.unregister(&kind).await;
         self.0.table.remove("", name);

@@ -17,7 +17,7 @@ use crate::inner::Inner;
 use crate::interest::Subscriber;
 use crate::metrics::RunResult;
 use crate::run::{self, Ended};
-use crate::{Cause, ReconcilerOptions, Scope};
+use crate::{Cause, Reaction, ReconcilerOptions, Scope};
 
 /// How long to wait before a kind that is not served yet is asked for again.
 const NOT_SERVED: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(5));
@@ -110,6 +110,14 @@ impl Controller {
 
     pub(crate) fn instance(&self, key: &Key) -> Option<Object> {
         self.informer.get()?.get(key)
+    }
+
+    /// Which changes cause a run of a resource.
+    pub(crate) fn reaction(&self, subscriber: &Subscriber) -> Reaction {
+        let own = self.options.reaction_of.and_then(|of| {
+            self.instance(&(subscriber.namespace.clone(), subscriber.name.clone())).and_then(|o| of(&o))
+        });
+        own.unwrap_or(self.options.reaction)
     }
 
     pub(crate) fn is_synced(&self) -> bool {

@@ -194,7 +194,7 @@ impl Inner {
                 continue;
             }
             let Some(controller) = self.controller(&subscriber.kind) else { continue };
-            let react = match controller.options().reaction {
+            let react = match controller.reaction(&subscriber) {
                 Reaction::Dynamic => true,
                 Reaction::Subscription => false,
                 Reaction::Standard => !controller.is_ready(&subscriber),
@@ -206,7 +206,7 @@ impl Inner {
         let affected = self.interests().affected(&reference, change);
         for subscriber in affected {
             let Some(controller) = self.controller(&subscriber.kind) else { continue };
-            if controller.options().reaction != Reaction::Standard || !controller.is_ready(&subscriber) {
+            if controller.reaction(&subscriber) != Reaction::Standard || !controller.is_ready(&subscriber) {
                 controller.event(&subscriber, cause.clone(), Lane::Change, false);
             }
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use horchestra_core::Object;
 use horchestra_core::plan::PlanOptions;
 
 /// Which changes, besides those of the resource itself, cause a run.
@@ -33,6 +34,8 @@ pub struct ReconcilerOptions {
     pub ready_condition: bool,
     /// Which changes cause a run.
     pub reaction: Reaction,
+    /// What a resource itself says about that, if it may.
+    pub reaction_of: Option<fn(&Object) -> Option<Reaction>>,
     /// Run again after this long even if nothing is known to have changed.
     pub drift_interval: Option<Duration>,
     /// How long one call of the reconciler may take.
@@ -50,6 +53,7 @@ impl Default for ReconcilerOptions {
             plan: PlanOptions::default(),
             ready_condition: true,
             reaction: Reaction::default(),
+            reaction_of: None,
             drift_interval: None,
             timeout: Duration::from_secs(30),
             concurrency: 8,

@@ -33,7 +33,7 @@ pub(super) fn programs(interrupted: &Interrupted) -> Result<Programs, String> {
 
 /// Builds the example flights.
 pub(super) fn flights(interrupted: &Interrupted) -> Result<(), String> {
-    flights::build(with_progress)?;
+    flights::build(&flights::EXAMPLES, with_progress)?;
     interrupted.check()
 }
 
