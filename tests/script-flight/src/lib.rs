@@ -51,8 +51,10 @@ pub async fn cluster_backend(backend: &ClusterBackend, cluster: &Cluster) -> Res
 }
 
 async fn play(script: &Script, cluster: &Cluster) -> Result<DesiredState> {
-    while script.endless {
-        std::hint::spin_loop();
+    if script.endless {
+        loop {
+            std::hint::spin_loop();
+        }
     }
     let mut desired = DesiredState::new();
     for resource in &script.resources {
