@@ -19,6 +19,15 @@ pub(crate) fn kubectl() -> Result<(), String> {
     })
 }
 
+/// Makes sure that there is Node.
+pub(crate) fn node() -> Result<(), String> {
+    if on_path("node") {
+        return Ok(());
+    }
+    println!("      installing Node with apt-get (nodejs)");
+    apt(&["nodejs"]).map_err(|e| format!("node is missing and could not be installed: {e}"))
+}
+
 /// Makes sure that a machine can be booted in a container: systemd's own, which systemd-nspawn brings
 /// along, and what it needs for messages and for users that only an image knows.
 pub(crate) fn machine() -> Result<(), String> {

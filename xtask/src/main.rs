@@ -1,5 +1,6 @@
 //! The project's own commands: `cargo xtask COMMAND`.
 
+mod bench;
 mod demo;
 mod flights;
 mod install;
@@ -8,6 +9,7 @@ mod step;
 mod tally;
 mod test;
 mod wasm_target;
+mod web;
 
 use std::process::ExitCode;
 
@@ -20,6 +22,8 @@ Commands:
   demo       Show the examples at work; --fail STEP lets a job fail, --keep leaves it running
   test       Install what the tests need, and run all of them
   flights    Build the example flights to target/flights/{pipeline,app}.wasm; --tests: those of tests too
+  web        Build the pipeline's function for pages and Node to target/web/pipeline
+  bench      Measure how fast it is, beside what it is compared with
   wasm DIR   Build the crate in a directory as a flight, with the same toolchain
   help       Print this
 ";
@@ -32,6 +36,8 @@ fn main() -> ExitCode {
         "test" => test::command(),
         "flights" => flights::command(args),
         "wasm" => flights::elsewhere(args),
+        "web" => web::command(),
+        "bench" => bench::command(args),
         "help" | "-h" | "--help" => {
             print!("{USAGE}");
             Ok(())

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{cargo, quietly, root};
 use crate::step::Step;
 use crate::tally::Tally;
-use crate::{flights, install, wasm_target};
+use crate::{flights, install, wasm_target, web};
 
 /// Crates that compile for WebAssembly on their own: no clock, no randomness, no files, no network.
 const PURE: [&str; 2] = ["horchestra-core", "horchestra-flight"];
@@ -18,6 +18,7 @@ pub(crate) fn command() -> Result<(), String> {
         install::components()?;
         install::kubectl()?;
         install::machine()?;
+        install::node()?;
         toolchain.as_ref().map(drop).map_err(Clone::clone)
     }));
     steps.push(step("format", cargo().args(["fmt", "--all", "--check"])));
@@ -38,6 +39,7 @@ pub(crate) fn command() -> Result<(), String> {
         steps.push(step("pure crates for wasm32", &mut check));
     }
     steps.push(Step::call("flights", flights::for_tests));
+    steps.push(Step::call("web", web::command));
     // Together with the test programs, so that all of them share one set of features.
     let build = ["build", "--workspace", "--bins", "--examples", "--tests"];
     steps.push(step("build", cargo().args(build)));

@@ -40,6 +40,8 @@ pub mod output;
 mod program;
 mod source;
 pub mod testing;
+#[cfg(feature = "web")]
+pub mod web;
 
 pub use horchestra_core::{
     Answer, Cluster, Condition, DesiredState, Error, Kind, Manifest, Object, ObjectRef, READY, Read, ReadSet,
@@ -52,3 +54,6 @@ pub use self::host::ClusterHost;
 pub use self::macros::log_line;
 pub use self::program::{NativeFlight, Program};
 pub use self::source::HostSource;
+#[cfg(all(feature = "web", target_family = "wasm"))]
+#[doc(hidden)]
+pub use wasm_bindgen;

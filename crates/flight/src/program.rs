@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use horchestra_core::{Cluster, DynReconciler, Error, Object, ReleaseId, Result};
+use horchestra_core::{Cluster, DesiredState, DynReconciler, Error, Object, ReleaseId, Result};
 
 use crate::contract::{Evaluate, Fault, Host, Invocation, Output, Question, Refusal};
 use crate::document::document;
@@ -26,6 +26,17 @@ impl Program<'_> {
     }
 
     fn answer(&self, stdin: &[u8], host: Arc<dyn Host>) -> Result<(Vec<u8>, i32)> {
+        let (instance, desired) =
+            self.desired(stdin, |namespace| Cluster::new(Arc::new(HostSource(host)), namespace))?;
+        output::encode(&desired, &instance)
+    }
+
+    /// What should exist for the resource on stdin, in the view of its release's namespace.
+    pub(crate) fn desired(
+        &self,
+        stdin: &[u8],
+        view: impl FnOnce(Arc<str>) -> Cluster,
+    ) -> Result<(Object, DesiredState)> {
         let instance = read(stdin)?;
         let kind = instance.group_kind();
         let reconciler = self.0.iter().find(|r| r.kind().group_kind() == kind).ok_or_else(|| {
@@ -35,9 +46,9 @@ impl Program<'_> {
         })?;
         // As Yoke names releases: an instance of the cluster has its release in `default`.
         let namespace = ReleaseId::of_instance(&instance.reference()).namespace;
-        let cluster = Cluster::new(Arc::new(HostSource(host)), namespace);
+        let cluster = view(namespace);
         let desired = poll_once(reconciler.reconcile_object(&instance, &cluster))??.checked()?;
-        output::encode(&desired, &instance)
+        Ok((instance, desired))
     }
 }
 
