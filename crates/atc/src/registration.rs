@@ -216,13 +216,8 @@ fn reaction(mode: Mode) -> Reaction {
 
 /// The mode that an instance asks for itself; words that are no mode are ignored, as in Yoke.
 fn own_reaction(instance: &Object) -> Option<Reaction> {
-    // Asked at every change of everything it read: most have no such word anywhere.
-    if !std::str::from_utf8(instance.json()).is_ok_and(|json| json.contains(MODE_OVERRIDE)) {
-        return None;
-    }
-    let value = instance.to_value();
-    let word = value.pointer("/metadata/annotations")?.get(MODE_OVERRIDE)?.clone();
-    serde_json::from_value(word).ok().map(reaction)
+    let word = instance.annotation(MODE_OVERRIDE)?;
+    serde_json::from_value(Value::String(word)).ok().map(reaction)
 }
 
 impl std::fmt::Debug for Registrations {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::owner::{ANNOTATION_NAMESPACE, ANNOTATION_RELEASE, ReleaseId};
 use crate::{Error, GroupKind, GroupVersionKind, ObjectRef, Resource};
@@ -64,6 +64,20 @@ struct HeadMeta {
     owner_references: Option<Vec<HeadOwner>>,
 }
 
+/// What is read of the metadata only now and then.
+#[derive(Deserialize)]
+struct Meta {
+    metadata: MetaPart,
+}
+
+#[derive(Deserialize)]
+struct MetaPart {
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    finalizers: Option<Vec<String>>,
+}
+
 #[derive(Deserialize)]
 struct HeadOwner {
     uid: String,
@@ -119,6 +133,38 @@ impl Object {
     pub fn to_value(&self) -> Value {
         // The bytes were parsed once before they came here.
         serde_json::from_slice(&self.0.json).unwrap_or(Value::Null)
+    }
+
+    /// The `status`; empty if there is none. Cheaper than the whole tree.
+    pub fn status(&self) -> Map<String, Value> {
+        #[derive(Deserialize)]
+        struct Part {
+            #[serde(default)]
+            status: Option<Map<String, Value>>,
+        }
+        self.part::<Part>().and_then(|part| part.status).unwrap_or_default()
+    }
+
+    /// An annotation.
+    pub fn annotation(&self, key: &str) -> Option<String> {
+        self.mentions(key).then(|| self.part::<Meta>()).flatten()?.metadata.annotations?.remove(key)
+    }
+
+    /// The finalizers.
+    pub fn finalizers(&self) -> Vec<String> {
+        let found = self.mentions("finalizers").then(|| self.part::<Meta>()).flatten();
+        found.and_then(|part| part.metadata.finalizers).unwrap_or_default()
+    }
+
+    fn part<T: for<'de> Deserialize<'de>>(&self) -> Option<T> {
+        serde_json::from_slice(&self.0.json).ok()
+    }
+
+    /// Whether a word is anywhere in it at all. Most objects do not have most things, and looking
+    /// for a word is many times faster than parsing. A slash is the only character of such words
+    /// that JSON may write in two ways.
+    fn mentions(&self, word: &str) -> bool {
+        std::str::from_utf8(&self.0.json).is_ok_and(|json| json.contains(word) || json.contains("\\/"))
     }
 
     /// The JSON it was made from.

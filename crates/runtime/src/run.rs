@@ -204,7 +204,7 @@ impl Run<'_> {
     async fn teardown(&self, instance: &Object) -> Result<Ended, Failure> {
         let options = self.controller.options();
         let Some(finalizer) = &options.finalizer else { return Ok(Ended::Done { wake: None }) };
-        if !finalizers(instance).iter().any(|f| f == finalizer) {
+        if !instance.finalizers().iter().any(|f| f == finalizer) {
             return Ok(Ended::Done { wake: None });
         }
         let ownership = Ownership::of(instance, &options.managed_by)?;
@@ -262,7 +262,7 @@ impl Run<'_> {
             .cloned()
             .chain(kinds.iter().map(|k| format!("{}/{}", k.gvk.api_version(), k.gvk.kind)))
             .collect();
-        let has_finalizer = options.finalizer.as_ref().is_none_or(|f| finalizers(instance).contains(f));
+        let has_finalizer = options.finalizer.as_ref().is_none_or(|f| instance.finalizers().contains(f));
         if has_finalizer && wanted == recorded {
             return Ok(());
         }
@@ -337,16 +337,8 @@ fn needs(read: &Read, informer: &Informer) -> bool {
 }
 
 fn kinds_annotation(instance: &Object) -> BTreeSet<String> {
-    let value = instance.to_value();
-    let text =
-        value.pointer("/metadata/annotations").and_then(|a| a.get(ANNOTATION_KINDS)).and_then(|v| v.as_str());
-    text.unwrap_or_default().split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect()
-}
-
-fn finalizers(instance: &Object) -> Vec<String> {
-    let value = instance.to_value();
-    let list = value.pointer("/metadata/finalizers").and_then(|f| f.as_array()).cloned().unwrap_or_default();
-    list.into_iter().filter_map(|v| v.as_str().map(str::to_owned)).collect()
+    let text = instance.annotation(ANNOTATION_KINDS).unwrap_or_default();
+    text.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect()
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

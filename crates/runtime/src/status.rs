@@ -68,8 +68,7 @@ pub(crate) async fn write(
         if live.generation() != first.generation() || live.uid() != first.uid() {
             return Ok(());
         }
-        let value = live.to_value();
-        let before = value.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
+        let before = live.status();
         let status = compose(controller, &live, &before, desired, verdict);
         if status == before {
             return Ok(());
