@@ -28,7 +28,7 @@ pub fn airway() -> Result<Value, Failure> {
     let text = std::fs::read_to_string(path)?;
     let module = pipeline().canonicalize()?;
     let text = text.replace("target/flights/pipeline.wasm", &module.display().to_string());
-    Ok(horchestra_flight::document::document("airway.yaml", text.as_bytes())?)
+    Ok(horchestra_flight::document("airway.yaml", text.as_bytes())?)
 }
 
 /// Waits until the flight of the Airway is registered.

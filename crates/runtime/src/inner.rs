@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use horchestra_core::queue::Lane;
 use horchestra_core::{Error, GroupKind, GroupVersionKind, Kind, Object, ObjectRef, Read, ReleaseId};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::cache::Change;
@@ -17,7 +18,7 @@ use crate::interest::{Interests, Subscriber};
 use crate::journal::Journal;
 use crate::metrics::Metrics;
 use crate::router::Router;
-use crate::{Cause, Reaction, Target};
+use crate::{Cause, Note, Reaction, Target};
 
 pub(crate) struct Inner {
     me: Weak<Inner>,
@@ -31,7 +32,11 @@ pub(crate) struct Inner {
     kinds: RwLock<HashMap<GroupVersionKind, Kind>>,
     epoch: Instant,
     active: AtomicBool,
+    notes: Arc<Semaphore>,
 }
+
+/// Events that are being recorded at once; what is more is not recorded.
+const NOTES: usize = 64;
 
 impl Inner {
     pub(crate) fn new(journal: Option<Journal>, active: bool) -> Arc<Self> {
@@ -47,6 +52,7 @@ impl Inner {
             kinds: RwLock::default(),
             epoch: Instant::now(),
             active: AtomicBool::new(active),
+            notes: Arc::new(Semaphore::new(NOTES)),
         });
         inner.caches();
         inner
@@ -74,6 +80,22 @@ impl Inner {
 
     pub(crate) fn set_active(&self, active: bool) {
         self.active.store(active, Ordering::SeqCst);
+    }
+
+    /// Records an event about an object, while whoever has it to say goes on: people read events,
+    /// and no run waits for that.
+    pub(crate) fn note(&self, about: Object, note: Note) {
+        let Ok(permit) = self.notes.clone().try_acquire_owned() else {
+            tracing::debug!(object = %about.reference(), "too many events at once; one is not recorded");
+            return;
+        };
+        let router = self.router.clone();
+        tokio::spawn(async move {
+            if let Err(error) = router.note(&about, note).await {
+                tracing::debug!(%error, "the event could not be recorded");
+            }
+            drop(permit);
+        });
     }
 
     /// The time since this runtime began.

@@ -63,7 +63,7 @@ pub(crate) async fn write(
 ) -> Result<(), Error> {
     let Some(first) = controller.instance(key) else { return Ok(()) };
     let mut live = first.clone();
-    remember(inner, controller, key, &live, desired, verdict).await;
+    remember(inner, controller, key, &live, desired, verdict);
     for _ in 0..ATTEMPTS {
         if live.generation() != first.generation() || live.uid() != first.uid() {
             return Ok(());
@@ -131,7 +131,7 @@ fn compose(
 }
 
 /// Remembers the verdict, and records an event when it is another one than last time.
-async fn remember(
+fn remember(
     inner: &Inner,
     controller: &Controller,
     key: &Key,
@@ -152,8 +152,5 @@ async fn remember(
         return;
     }
     let warning = matches!(verdict, Verdict::Error(_) | Verdict::Failed(_));
-    let note = Note { warning, reason: condition.reason, message: condition.message };
-    if let Err(error) = inner.target().note(live, note).await {
-        tracing::debug!(%error, "the event could not be recorded");
-    }
+    inner.note(live.clone(), Note { warning, reason: condition.reason, message: condition.message });
 }
