@@ -197,6 +197,11 @@ impl Controller {
         }
     }
 
+    /// Stops starting runs.
+    pub(crate) fn cancel(&self) {
+        self.stop.cancel();
+    }
+
     /// Stops starting runs and waits for those that run, for as long as is given.
     pub(crate) async fn stop(&self, patience: Duration) {
         self.stop.cancel();

@@ -29,6 +29,11 @@ impl Router {
         self.targets.write().unwrap_or_else(PoisonError::into_inner).insert(kinds, target);
     }
 
+    /// Lets go of all targets.
+    pub(crate) fn clear(&self) {
+        self.targets.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn of(&self, group: &Arc<str>) -> Result<Arc<dyn Target>, TargetError> {
         let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
         targets

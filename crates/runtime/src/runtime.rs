@@ -8,6 +8,7 @@ use horchestra_core::{Cluster, DynReconciler, GroupKind};
 
 use crate::controller::Controller;
 use crate::inner::Inner;
+use crate::interest::Interests;
 use crate::journal::Journal;
 use crate::source::CacheSource;
 use crate::{ReconcilerOptions, Target, TargetFor};
@@ -90,13 +91,25 @@ impl Runtime {
         }
     }
 
-    /// Stops starting runs, and waits for those that run, at most ten seconds.
+    /// Stops starting runs, waits for those that run, at most ten seconds, and then
+    /// [closes](Self::close) it.
     pub async fn shutdown(&self) {
         let all = self.inner.controllers();
         futures::future::join_all(all.iter().map(|c| c.stop(PATIENCE))).await;
-        for controller in all {
+        self.close();
+    }
+
+    /// Ends it at once: reconcilers, watches and targets are let go of, and no run is waited for.
+    /// It cannot be used after that. Targets may hold the runtime that they belong to, so without
+    /// this neither would ever end.
+    pub fn close(&self) {
+        self.inner.set_active(false);
+        for controller in self.inner.controllers() {
             self.inner.set_controller(controller.group_kind(), None);
+            controller.cancel();
         }
+        *self.inner.interests() = Interests::default();
+        self.inner.router.clear();
     }
 
     /// A view of the world through the caches, for whoever is not a reconciler. What is read

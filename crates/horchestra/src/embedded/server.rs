@@ -21,6 +21,7 @@ pub struct Embedded {
     _atc: horchestra_atc::Atc,
     #[cfg(feature = "systemd")]
     node: Option<horchestra_systemd::LocalNode>,
+    _close: CloseOnDrop,
 }
 
 /// The name by which this process writes.
@@ -65,6 +66,7 @@ impl Embedded {
         controller.write_kubeconfig(&kubeconfig)?;
         Ok(Self {
             controller,
+            _close: CloseOnDrop(runtime.clone()),
             runtime,
             kubeconfig,
             #[cfg(feature = "flights")]
@@ -102,6 +104,15 @@ impl Embedded {
             node.shutdown().await;
         }
         self.controller.shutdown().await;
+    }
+}
+
+/// Ends a runtime with its owner.
+struct CloseOnDrop(Runtime);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

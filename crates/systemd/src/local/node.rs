@@ -131,6 +131,7 @@ impl LocalNode {
 
 impl Drop for LocalNode {
     fn drop(&mut self) {
+        self.runtime.close();
         for task in &self.tasks {
             task.abort();
         }
