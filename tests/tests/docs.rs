@@ -23,8 +23,8 @@ fn every_link_leads_somewhere() {
 #[test]
 fn no_document_names_a_machine() {
     for document in documents() {
-        for path in ["/home/", "/root/", "/work/", "/tmp/", "/Users/"] {
-            assert!(!document.text.contains(path), "{} has {path}", document.path.display());
+        for path in ["home", "root", "work", "tmp", "Users"].map(|name| format!("/{name}/")) {
+            assert!(!document.text.contains(&path), "{} has {path}", document.path.display());
         }
     }
 }

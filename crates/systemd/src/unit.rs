@@ -175,6 +175,17 @@ pub struct Security {
     pub drop_capabilities: Vec<String>,
 }
 
+/// Where programs are looked for when the environment does not say it; Docker's default.
+pub(crate) const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Whether a capability is among those taken away, which may be `ALL` and may begin with `CAP_`.
+pub(crate) fn is_dropped(dropped: &[String], capability: &str) -> bool {
+    dropped
+        .iter()
+        .map(|d| d.strip_prefix("CAP_").unwrap_or(d))
+        .any(|d| d.eq_ignore_ascii_case("ALL") || d.eq_ignore_ascii_case(capability))
+}
+
 /// The bounds on logs of one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLimits {

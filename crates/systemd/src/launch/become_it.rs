@@ -9,6 +9,8 @@ use rustix::fs::Mode;
 use rustix::process::{Gid, Uid};
 use rustix::thread::{CapabilitySet, UnshareFlags};
 
+use crate::unit::{DEFAULT_PATH, is_dropped};
+
 use super::{FAILED, LaunchRoot, LaunchSpec, mounts};
 
 /// Most bytes of a specification; far above what a unit's bounds allow.
@@ -142,15 +144,9 @@ const KEPT: [(&str, CapabilitySet); 14] = [
 ];
 
 fn bounding_set(dropped: &[String]) {
-    let is_dropped = |name: &str| {
-        dropped.iter().any(|d| {
-            let d = d.strip_prefix("CAP_").unwrap_or(d);
-            d.eq_ignore_ascii_case("ALL") || d.eq_ignore_ascii_case(name)
-        })
-    };
     let keep = KEPT
         .iter()
-        .filter(|(name, _)| !is_dropped(name))
+        .filter(|(name, _)| !is_dropped(dropped, name))
         .fold(CapabilitySet::empty(), |all, (_, c)| all | *c);
     for bit in 0..64 {
         let capability = CapabilitySet::from_bits_retain(1 << bit);
@@ -161,9 +157,6 @@ fn bounding_set(dropped: &[String]) {
         }
     }
 }
-
-/// Where programs are looked for when the environment does not say it; Docker's default.
-const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 fn find(program: &str, spec: &LaunchSpec) -> Result<PathBuf, String> {
     if program.contains('/') {

@@ -4,7 +4,7 @@
 use zbus::zvariant::Value;
 
 use super::manager::Property;
-use crate::unit::Security;
+use crate::unit::{Security, is_dropped};
 
 /// What root in a workload may keep at most: the list that container runtimes agree on, without
 /// what makes device nodes or writes the audit log.
@@ -68,13 +68,7 @@ const EPERM: i32 = 1;
 
 /// The bits of the capabilities that are left. Source: capabilities(7).
 fn capabilities(dropped: &[String]) -> u64 {
-    let is_dropped = |name: &str| {
-        dropped.iter().any(|d| {
-            let d = d.strip_prefix("CAP_").unwrap_or(d);
-            d.eq_ignore_ascii_case("ALL") || d.eq_ignore_ascii_case(name)
-        })
-    };
-    CAPABILITIES.iter().filter(|(name, _)| !is_dropped(name)).fold(0, |all, (_, bit)| all | 1 << bit)
+    CAPABILITIES.iter().filter(|(name, _)| !is_dropped(dropped, name)).fold(0, |all, (_, bit)| all | 1 << bit)
 }
 
 #[cfg(test)]

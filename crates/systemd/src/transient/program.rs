@@ -6,10 +6,8 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2};
 use rustix::io::Errno;
 
+use crate::unit::DEFAULT_PATH;
 use crate::{Error, Result, Unit};
-
-/// Where programs are looked for when the environment does not say it; Docker's default.
-const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// An open root: every path is looked up inside of it, whatever links it has.
 pub(super) struct OpenRoot(OwnedFd);
